@@ -1,0 +1,545 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class StatusRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StatusResponse(_message.Message):
+    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version")
+    NODE_ID_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    STARTED_US_FIELD_NUMBER: _ClassVar[int]
+    HOME_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_RUNNING_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_ENDED_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGES_OPEN_FIELD_NUMBER: _ClassVar[int]
+    QUESTIONS_OPEN_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_ROWS_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_WRITABLE_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_ENGINE_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_VERSION_FIELD_NUMBER: _ClassVar[int]
+    NOTICES_OWED_FIELD_NUMBER: _ClassVar[int]
+    AGENTS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
+    TMUX_VERSION_FIELD_NUMBER: _ClassVar[int]
+    node_id: str
+    version: str
+    pid: int
+    started_us: int
+    home: str
+    sessions_running: int
+    sessions_ended: int
+    exchanges_open: int
+    questions_open: int
+    timeline_rows: int
+    timeline_writable: bool
+    screen_engine: str
+    screen_version: str
+    notices_owed: int
+    agents_connected: int
+    tmux_version: str
+    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ...) -> None: ...
+
+class StopRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class StopResponse(_message.Message):
+    __slots__ = ("pid",)
+    PID_FIELD_NUMBER: _ClassVar[int]
+    pid: int
+    def __init__(self, pid: _Optional[int] = ...) -> None: ...
+
+class RunSessionRequest(_message.Message):
+    __slots__ = ("argv", "cwd", "nickname", "title", "workspace", "env", "width", "height")
+    class EnvEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ARGV_FIELD_NUMBER: _ClassVar[int]
+    CWD_FIELD_NUMBER: _ClassVar[int]
+    NICKNAME_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    ENV_FIELD_NUMBER: _ClassVar[int]
+    WIDTH_FIELD_NUMBER: _ClassVar[int]
+    HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    argv: _containers.RepeatedScalarFieldContainer[str]
+    cwd: str
+    nickname: str
+    title: str
+    workspace: str
+    env: _containers.ScalarMap[str, str]
+    width: int
+    height: int
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., nickname: _Optional[str] = ..., title: _Optional[str] = ..., workspace: _Optional[str] = ..., env: _Optional[_Mapping[str, str]] = ..., width: _Optional[int] = ..., height: _Optional[int] = ...) -> None: ...
+
+class RunSessionResponse(_message.Message):
+    __slots__ = ("session", "look_alikes")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    LOOK_ALIKES_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    look_alikes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., look_alikes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Session(_message.Message):
+    __slots__ = ("id", "nickname", "title", "workspace", "profile", "argv", "cwd", "status", "state", "created_us", "changed_us", "unread", "open_exchanges")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NICKNAME_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    ARGV_FIELD_NUMBER: _ClassVar[int]
+    CWD_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    CREATED_US_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_US_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
+    OPEN_EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    nickname: str
+    title: str
+    workspace: str
+    profile: str
+    argv: _containers.RepeatedScalarFieldContainer[str]
+    cwd: str
+    status: str
+    state: str
+    created_us: int
+    changed_us: int
+    unread: int
+    open_exchanges: int
+    def __init__(self, id: _Optional[str] = ..., nickname: _Optional[str] = ..., title: _Optional[str] = ..., workspace: _Optional[str] = ..., profile: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., status: _Optional[str] = ..., state: _Optional[str] = ..., created_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., unread: _Optional[int] = ..., open_exchanges: _Optional[int] = ...) -> None: ...
+
+class ListSessionsRequest(_message.Message):
+    __slots__ = ("archived",)
+    ARCHIVED_FIELD_NUMBER: _ClassVar[int]
+    archived: bool
+    def __init__(self, archived: _Optional[bool] = ...) -> None: ...
+
+class ListSessionsResponse(_message.Message):
+    __slots__ = ("sessions",)
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    sessions: _containers.RepeatedCompositeFieldContainer[Session]
+    def __init__(self, sessions: _Optional[_Iterable[_Union[Session, _Mapping]]] = ...) -> None: ...
+
+class AttachSessionRequest(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    def __init__(self, session: _Optional[str] = ...) -> None: ...
+
+class AttachSessionResponse(_message.Message):
+    __slots__ = ("argv",)
+    ARGV_FIELD_NUMBER: _ClassVar[int]
+    argv: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, argv: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SetNicknameRequest(_message.Message):
+    __slots__ = ("session", "nickname")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    NICKNAME_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    nickname: str
+    def __init__(self, session: _Optional[str] = ..., nickname: _Optional[str] = ...) -> None: ...
+
+class SetNicknameResponse(_message.Message):
+    __slots__ = ("session", "look_alikes")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    LOOK_ALIKES_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    look_alikes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., look_alikes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RenameSessionRequest(_message.Message):
+    __slots__ = ("session", "title")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    title: str
+    def __init__(self, session: _Optional[str] = ..., title: _Optional[str] = ...) -> None: ...
+
+class RenameSessionResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
+
+class ArchiveSessionRequest(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    def __init__(self, session: _Optional[str] = ...) -> None: ...
+
+class ArchiveSessionResponse(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ...) -> None: ...
+
+class UnarchiveSessionRequest(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    def __init__(self, session: _Optional[str] = ...) -> None: ...
+
+class UnarchiveSessionResponse(_message.Message):
+    __slots__ = ("session", "nickname_lost")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    NICKNAME_LOST_FIELD_NUMBER: _ClassVar[int]
+    session: Session
+    nickname_lost: str
+    def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., nickname_lost: _Optional[str] = ...) -> None: ...
+
+class RemoveSessionRequest(_message.Message):
+    __slots__ = ("session",)
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    def __init__(self, session: _Optional[str] = ...) -> None: ...
+
+class RemoveSessionResponse(_message.Message):
+    __slots__ = ("id", "failed_exchanges")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    FAILED_EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    failed_exchanges: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., failed_exchanges: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class Ladder(_message.Message):
+    __slots__ = ("rung", "recorded_us", "screened", "landed_us", "notices", "held", "confirmed_us", "read_us", "answered_us", "gave_up_us")
+    RUNG_FIELD_NUMBER: _ClassVar[int]
+    RECORDED_US_FIELD_NUMBER: _ClassVar[int]
+    SCREENED_FIELD_NUMBER: _ClassVar[int]
+    LANDED_US_FIELD_NUMBER: _ClassVar[int]
+    NOTICES_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_US_FIELD_NUMBER: _ClassVar[int]
+    READ_US_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_US_FIELD_NUMBER: _ClassVar[int]
+    GAVE_UP_US_FIELD_NUMBER: _ClassVar[int]
+    rung: str
+    recorded_us: int
+    screened: str
+    landed_us: int
+    notices: int
+    held: str
+    confirmed_us: int
+    read_us: int
+    answered_us: int
+    gave_up_us: int
+    def __init__(self, rung: _Optional[str] = ..., recorded_us: _Optional[int] = ..., screened: _Optional[str] = ..., landed_us: _Optional[int] = ..., notices: _Optional[int] = ..., held: _Optional[str] = ..., confirmed_us: _Optional[int] = ..., read_us: _Optional[int] = ..., answered_us: _Optional[int] = ..., gave_up_us: _Optional[int] = ...) -> None: ...
+
+class Message(_message.Message):
+    __slots__ = ("id", "exchange", "number", "kind", "sender_end", "author", "sender", "title", "text", "reply_to", "ladder", "withheld", "snippet", "advice")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SENDER_END_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
+    SENDER_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    REPLY_TO_FIELD_NUMBER: _ClassVar[int]
+    LADDER_FIELD_NUMBER: _ClassVar[int]
+    WITHHELD_FIELD_NUMBER: _ClassVar[int]
+    SNIPPET_FIELD_NUMBER: _ClassVar[int]
+    ADVICE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    exchange: str
+    number: int
+    kind: str
+    sender_end: str
+    author: str
+    sender: str
+    title: str
+    text: str
+    reply_to: str
+    ladder: Ladder
+    withheld: bool
+    snippet: str
+    advice: str
+    def __init__(self, id: _Optional[str] = ..., exchange: _Optional[str] = ..., number: _Optional[int] = ..., kind: _Optional[str] = ..., sender_end: _Optional[str] = ..., author: _Optional[str] = ..., sender: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., ladder: _Optional[_Union[Ladder, _Mapping]] = ..., withheld: _Optional[bool] = ..., snippet: _Optional[str] = ..., advice: _Optional[str] = ...) -> None: ...
+
+class Exchange(_message.Message):
+    __slots__ = ("id", "kind", "status", "status_words", "title", "opener", "worker", "opener_session", "worker_session", "chain", "hops", "parent", "questions", "reason", "opened_us", "changed_us", "messages", "last_word", "rung")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    STATUS_WORDS_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    OPENER_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    OPENER_SESSION_FIELD_NUMBER: _ClassVar[int]
+    WORKER_SESSION_FIELD_NUMBER: _ClassVar[int]
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    HOPS_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    OPENED_US_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_US_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    LAST_WORD_FIELD_NUMBER: _ClassVar[int]
+    RUNG_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    kind: str
+    status: str
+    status_words: str
+    title: str
+    opener: str
+    worker: str
+    opener_session: str
+    worker_session: str
+    chain: str
+    hops: _containers.RepeatedScalarFieldContainer[str]
+    parent: str
+    questions: _containers.RepeatedScalarFieldContainer[str]
+    reason: str
+    opened_us: int
+    changed_us: int
+    messages: int
+    last_word: str
+    rung: str
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., status: _Optional[str] = ..., status_words: _Optional[str] = ..., title: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., opener_session: _Optional[str] = ..., worker_session: _Optional[str] = ..., chain: _Optional[str] = ..., hops: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., questions: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., opened_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., messages: _Optional[int] = ..., last_word: _Optional[str] = ..., rung: _Optional[str] = ...) -> None: ...
+
+class ListExchangesRequest(_message.Message):
+    __slots__ = ("closed", "kind", "limit")
+    CLOSED_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    closed: bool
+    kind: str
+    limit: int
+    def __init__(self, closed: _Optional[bool] = ..., kind: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class ListExchangesResponse(_message.Message):
+    __slots__ = ("exchanges",)
+    EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    exchanges: _containers.RepeatedCompositeFieldContainer[Exchange]
+    def __init__(self, exchanges: _Optional[_Iterable[_Union[Exchange, _Mapping]]] = ...) -> None: ...
+
+class GetExchangeRequest(_message.Message):
+    __slots__ = ("exchange", "after")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    exchange: str
+    after: int
+    def __init__(self, exchange: _Optional[str] = ..., after: _Optional[int] = ...) -> None: ...
+
+class GetExchangeResponse(_message.Message):
+    __slots__ = ("exchange", "messages", "more")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    messages: _containers.RepeatedCompositeFieldContainer[Message]
+    more: bool
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., more: _Optional[bool] = ...) -> None: ...
+
+class SendRequestRequest(_message.Message):
+    __slots__ = ("to", "text", "title", "key")
+    TO_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    to: str
+    text: str
+    title: str
+    key: str
+    def __init__(self, to: _Optional[str] = ..., text: _Optional[str] = ..., title: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
+
+class SendRequestResponse(_message.Message):
+    __slots__ = ("exchange", "message", "repeated")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    message: Message
+    repeated: bool
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., repeated: _Optional[bool] = ...) -> None: ...
+
+class AnswerQuestionRequest(_message.Message):
+    __slots__ = ("question", "text", "key")
+    QUESTION_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    question: str
+    text: str
+    key: str
+    def __init__(self, question: _Optional[str] = ..., text: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
+
+class AnswerQuestionResponse(_message.Message):
+    __slots__ = ("exchange", "message", "repeated")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    message: Message
+    repeated: bool
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., repeated: _Optional[bool] = ...) -> None: ...
+
+class SteerExchangeRequest(_message.Message):
+    __slots__ = ("exchange", "text", "key")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    exchange: str
+    text: str
+    key: str
+    def __init__(self, exchange: _Optional[str] = ..., text: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
+
+class SteerExchangeResponse(_message.Message):
+    __slots__ = ("exchange", "message", "repeated")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    message: Message
+    repeated: bool
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., repeated: _Optional[bool] = ...) -> None: ...
+
+class CloseExchangeRequest(_message.Message):
+    __slots__ = ("exchange", "accepted", "note", "key")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    exchange: str
+    accepted: bool
+    note: str
+    key: str
+    def __init__(self, exchange: _Optional[str] = ..., accepted: _Optional[bool] = ..., note: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
+
+class CloseExchangeResponse(_message.Message):
+    __slots__ = ("exchange", "message", "repeated")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    message: Message
+    repeated: bool
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., repeated: _Optional[bool] = ...) -> None: ...
+
+class CancelExchangeRequest(_message.Message):
+    __slots__ = ("exchange", "reason", "key")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    exchange: str
+    reason: str
+    key: str
+    def __init__(self, exchange: _Optional[str] = ..., reason: _Optional[str] = ..., key: _Optional[str] = ...) -> None: ...
+
+class CancelExchangeResponse(_message.Message):
+    __slots__ = ("exchange", "message", "repeated")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REPEATED_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    message: Message
+    repeated: bool
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., repeated: _Optional[bool] = ...) -> None: ...
+
+class WaitExchangeRequest(_message.Message):
+    __slots__ = ("exchange", "seconds")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    exchange: str
+    seconds: int
+    def __init__(self, exchange: _Optional[str] = ..., seconds: _Optional[int] = ...) -> None: ...
+
+class WaitExchangeResponse(_message.Message):
+    __slots__ = ("exchange", "messages", "timed_out", "remaining")
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGES_FIELD_NUMBER: _ClassVar[int]
+    TIMED_OUT_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_FIELD_NUMBER: _ClassVar[int]
+    exchange: Exchange
+    messages: _containers.RepeatedCompositeFieldContainer[Message]
+    timed_out: bool
+    remaining: int
+    def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., timed_out: _Optional[bool] = ..., remaining: _Optional[int] = ...) -> None: ...
+
+class ReadTimelineRequest(_message.Message):
+    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail")
+    FROM_SEQ_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    FOLLOW_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_US_FIELD_NUMBER: _ClassVar[int]
+    TAIL_FIELD_NUMBER: _ClassVar[int]
+    from_seq: int
+    limit: int
+    follow: bool
+    engine: str
+    decision: str
+    session: str
+    exchange: str
+    message: str
+    since_us: int
+    until_us: int
+    tail: bool
+    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ...) -> None: ...
+
+class ReadTimelineResponse(_message.Message):
+    __slots__ = ("seq", "data", "leaf", "side")
+    class SideEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    LEAF_FIELD_NUMBER: _ClassVar[int]
+    SIDE_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    data: bytes
+    leaf: bytes
+    side: _containers.ScalarMap[str, str]
+    def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class VerifyTimelineRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class VerifyTimelineResponse(_message.Message):
+    __slots__ = ("rows", "total", "done", "ok", "root", "origin", "problem_seq", "problem_code", "problem_words", "warnings")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    OK_FIELD_NUMBER: _ClassVar[int]
+    ROOT_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_SEQ_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_CODE_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_WORDS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    rows: int
+    total: int
+    done: bool
+    ok: bool
+    root: str
+    origin: str
+    problem_seq: int
+    problem_code: str
+    problem_words: str
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, rows: _Optional[int] = ..., total: _Optional[int] = ..., done: _Optional[bool] = ..., ok: _Optional[bool] = ..., root: _Optional[str] = ..., origin: _Optional[str] = ..., problem_seq: _Optional[int] = ..., problem_code: _Optional[str] = ..., problem_words: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...

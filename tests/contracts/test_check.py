@@ -1,0 +1,106 @@
+"""What `tools/check` makes of its gates' answers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tools import gen_proto
+from tools.gates.project import ROOT
+from tools.gates.runner import Gate, Outcome, run_gates, summary
+from tools.gates.tests_gate import CLOSING, Selection, arguments, unfair_skips
+
+
+def test_a_failing_gate_does_not_stop_the_next_and_is_named_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    gates = [
+        Gate(name="first", run=lambda: Outcome(passed=False, output="a line is too long")),
+        Gate(name="second", run=lambda: Outcome(passed=True, output="not shown", closing_line="3 passed in 0.1s")),
+    ]
+    results = run_gates(gates)
+    shown = capsys.readouterr().out
+    assert "a line is too long" in shown
+    assert "not shown" not in shown
+    lines = summary(results).splitlines()
+    assert "FAILED: first" in lines
+    assert lines[-1] == "3 passed in 0.1s"
+
+
+def test_when_all_pass_the_summary_says_so() -> None:
+    assert "all 1 gates passed" in summary(run_gates([Gate(name="only", run=lambda: Outcome(passed=True))]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "==== 12 passed in 3.41s ====",
+        "== 1 failed, 11 passed, 2 skipped in 75.20s (0:01:15) ==",
+        "no tests ran in 0.01s",
+    ],
+)
+def test_the_closing_line_is_recognised(line: str) -> None:
+    assert CLOSING.search(line)
+
+
+def test_other_lines_are_not_the_closing_line() -> None:
+    assert not CLOSING.search("tests/unit/test_a.py::test_3 passed in review")
+
+
+def test_selection_becomes_arguments() -> None:
+    report = Path("r.xml")
+    chosen = arguments(Selection(expression="store and not slow", fast=True), report)
+    assert chosen[-3:] == ["--ignore=tests/e2e", "-k", "store and not slow"]
+    everything = arguments(Selection(expression=None, fast=False), report)
+    assert "-k" not in everything
+    assert "--ignore=tests/e2e" not in everything
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="a" name="runs"/>
+<testcase classname="a" name="lazy"><skipped type="pytest.skip" message="no tmux here"/></testcase>
+<testcase classname="a" name="mac"><skipped type="pytest.skip" message="only on macOS: launchd"/></testcase>
+<testcase classname="a" name="linux"><skipped type="pytest.skip" message="only on Linux: SO_PEERPIDFD"/></testcase>
+</testsuite></testsuites>"""
+
+
+@pytest.mark.parametrize(
+    ("platform", "unfair"),
+    [
+        ("linux", ["a::lazy", "a::linux"]),
+        ("darwin", ["a::lazy", "a::mac"]),
+        ("plan9", ["a::lazy", "a::mac", "a::linux"]),
+    ],
+)
+def test_a_skip_is_fair_only_for_the_other_platform(platform: str, unfair: list[str]) -> None:
+    assert [line.split(": ")[0] for line in unfair_skips(REPORT, platform)] == unfair
+
+
+def test_generated_code_is_compared_both_ways(tmp_path: Path) -> None:
+    fresh, tree = tmp_path / "fresh", tmp_path / "tree"
+    for root, name, text in (
+        (fresh, "node/wire/v1/a_pb2.py", "new\n"),
+        (tree, "node/wire/v1/a_pb2.py", "old\n"),
+        (tree, "tunnel/wire/v1/gone_pb2.pyi", "stale\n"),
+        (tree, "node/wire/v1/__init__.py", ""),
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    changed = gen_proto.differences(fresh, tree)
+    assert {"-old\n", "+new\n", "-stale\n"} <= set(changed)
+    assert gen_proto.differences(tree, tree) == []
+
+
+def test_a_python_that_is_too_old_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    old = tmp_path / "old-python"
+    old.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    old.chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "tools" / "check", "--help"],
+        env={"PATH": "/usr/bin:/bin", "HELIOGRAPH_PYTHON": str(old)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "not a Python of at least 3.11" in done.stderr

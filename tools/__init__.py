@@ -1,0 +1,1 @@
+"""Programs for whoever works on heliograph: the gates, the set-up, the generators, the benches. Not shipped."""

@@ -1,0 +1,86 @@
+"""The gate that runs the tests: streams pytest, keeps its closing line, and with --strict looks at what was skipped."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tools.gates.project import ROOT, program, tool_environment
+from tools.gates.runner import Gate, Outcome
+
+CLOSING = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|deselected)\b.* in [\d.]+s|no tests ran in [\d.]+s")
+# A skip is fair when the test is another platform's; its reason then starts so.
+FAIR_SKIP = {"linux": "only on macOS", "darwin": "only on Linux"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which tests: `expression` as for pytest -k, `fast` leaves the end-to-end ones out."""
+
+    expression: str | None
+    fast: bool
+
+
+def gate(selection: Selection, *, strict: bool) -> Gate:
+    """The gate of the tests."""
+    return Gate(name="tests", run=lambda: _run(selection, strict=strict))
+
+
+def arguments(selection: Selection, report: Path) -> list[str]:
+    """pytest's arguments for a selection; every warning is an error by pyproject.toml."""
+    chosen = ["--durations=10", "--durations-min=1.0", f"--junitxml={report}"]
+    if selection.fast:
+        chosen.append("--ignore=tests/e2e")
+    if selection.expression is not None:
+        chosen += ["-k", selection.expression]
+    return chosen
+
+
+def unfair_skips(report: str, platform: str) -> list[str]:
+    """Lines `test: reason` for tests of a JUnit report which this platform should have run."""
+    found = []
+    fair = FAIR_SKIP.get(platform)
+    for case in ElementTree.fromstring(report).iter("testcase"):  # noqa: S314 - written by our own pytest just now
+        for skipped in case.iter("skipped"):
+            reason = skipped.get("message") or "no reason"
+            if skipped.get("type") != "pytest.xfail" and not (fair and reason.startswith(fair)):
+                found.append(f"{case.get('classname')}::{case.get('name')}: {reason}")
+    return found
+
+
+def _run(selection: Selection, *, strict: bool) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="heliograph-tests-") as scratch:
+        report = Path(scratch) / "report.xml"
+        returncode, closing = _stream([program("python"), "-m", "pytest", *arguments(selection, report)])
+        skipped = unfair_skips(report.read_text(encoding="utf-8"), sys.platform) if strict and report.exists() else []
+    output = "\n".join(["skipped, though this platform should run them:", *skipped]) if skipped else ""
+    return Outcome(passed=returncode == 0 and not skipped, output=output, closing_line=closing)
+
+
+def _stream(command: Sequence[str]) -> tuple[int, str]:
+    """Run with the output shown as it comes; answers the exit code and the runner's closing line."""
+    closing = ""
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=tool_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        if process.stdout is None:
+            raise RuntimeError("pytest was started without a pipe")
+        for line in process.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            if CLOSING.search(line):
+                closing = line.strip().strip("= ")
+        return process.wait(), closing

@@ -1,0 +1,1 @@
+"""The wire: generated messages, nothing else."""
