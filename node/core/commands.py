@@ -1,0 +1,224 @@
+"""What an agent or a person may ask of the node, and what it gets back. No command says who sends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from node.core.errors import ErrorCode, MeshError
+from node.core.limits import Limits
+from node.core.model import Conversation, Exchange, Message, MessageKind, Session
+from node.core.screen import Field
+from node.core.text import well_formed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Ask the running session `to` for something."""
+
+    to: str
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """As the worker, ask the other end a question."""
+
+    exchange: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """As the worker, tell how it goes."""
+
+    exchange: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """As the worker, hand in the result."""
+
+    exchange: str | None
+    text: str
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """As the opener, answer a question named by its id or its exchange's id (None: the only open one)."""
+
+    question: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steer:
+    """As the opener, change or add to what is wanted."""
+
+    exchange: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """As the opener, close a delivered exchange, accepted or rejected."""
+
+    exchange: str | None
+    accepted: bool
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """As the opener, call the work off."""
+
+    exchange: str | None
+    reason: str = ""
+
+
+Command = Request | Ask | Report | Deliver | Answer | Steer | Close | Cancel
+
+MESSAGE_KINDS: dict[type[Command], MessageKind] = {
+    Request: MessageKind.REQUEST,
+    Ask: MessageKind.ASK,
+    Report: MessageKind.REPORT,
+    Deliver: MessageKind.DELIVER,
+    Answer: MessageKind.ANSWER,
+    Steer: MessageKind.STEER,
+    Close: MessageKind.CLOSE,
+    Cancel: MessageKind.CANCEL,
+}
+
+
+_TOOLS: dict[type[Command], str] = {
+    Request: "request",
+    Ask: "ask",
+    Report: "report",
+    Deliver: "deliver",
+    Answer: "answer",
+    Steer: "steer",
+    Close: "close_delegation",
+    Cancel: "cancel",
+}
+
+
+def tool_of(command: Command) -> str:
+    """The name of the tool that hands in such a command."""
+    return _TOOLS[type(command)]
+
+
+def in_well_formed(command: Command) -> Command:
+    """The command with texts that can be stored and sent: lone surrogates become U+FFFD."""
+    match command:
+        case Request(text=text, title=title) | Deliver(text=text, title=title):
+            return replace(command, text=well_formed(text), title=well_formed(title))
+        case Close(note=note):
+            return replace(command, note=well_formed(note))
+        case Cancel(reason=reason):
+            return replace(command, reason=well_formed(reason))
+        case Ask(text=text) | Report(text=text) | Answer(text=text) | Steer(text=text):
+            return replace(command, text=well_formed(text))
+
+
+def fields_of(command: Command) -> tuple[Field, ...]:
+    """Every text of a command that can reach a model: what the screen must see. Addresses and ids never do."""
+    match command:
+        case Request(text=text, title=title) | Deliver(text=text, title=title):
+            return (Field(name="title", text=title), Field(name="text", text=text))
+        case Close(note=note):
+            return (Field(name="note", text=note),)
+        case Cancel(reason=reason):
+            return (Field(name="reason", text=reason),)
+        case Ask(text=text):
+            return (Field(name="question", text=text),)
+        case Report(text=text) | Answer(text=text) | Steer(text=text):
+            return (Field(name="text", text=text),)
+
+
+_MAY_BE_EMPTY = frozenset({"title", "note", "reason"})
+
+
+def check_fields(command: Command, limits: Limits) -> None:
+    """LIMIT for a text over its limit, INVALID_ARGUMENT for a message that says nothing."""
+    sizes = {"title": limits.title_chars, "note": limits.note_chars, "reason": limits.note_chars}
+    for given in fields_of(command):
+        limits.check_text(given.name, given.text, sizes.get(given.name, limits.text_chars))
+        if given.name not in _MAY_BE_EMPTY and not given.text.strip():
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The {given.name} is empty. Say what you want the other side to know, then call again.",
+            )
+
+
+def body_of(command: Command) -> str:
+    """The body of the message that a command becomes."""
+    match command:
+        case Close(accepted=accepted, note=note):
+            return note or ("Accepted." if accepted else "Rejected.")
+        case Cancel(reason=reason):
+            return reason or "Cancelled."
+        case _:
+            return command.text
+
+
+def title_of(command: Command) -> str:
+    """The title that came with a command, or nothing."""
+    return command.title if isinstance(command, Request | Deliver) else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What a command came to: the exchange and message as committed; `message` may be withheld.
+
+    `repeated` is true when the same command had been done before and this is its first result.
+    """
+
+    exchange: Exchange
+    message: Message
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A message handed to a call, with what its reader needs to place it."""
+
+    message: Message
+    exchange: Exchange
+    sender: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """What a wait or a read came to.
+
+    `taken` are the messages handed over; `elsewhere` counts unread ones on other exchanges by exchange id;
+    `cycle` names the waits that made the node answer at once instead of blocking.
+    """
+
+    taken: tuple[Taken, ...] = ()
+    elsewhere: tuple[tuple[str, int], ...] = ()
+    remaining: int = 0
+    timed_out: bool = False
+    cycle: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What one tool call came to: a receipt, what arrived, or lists; the door words it."""
+
+    receipt: Receipt | None = None
+    arrival: Arrival | None = None
+    peers: tuple[Peer, ...] | None = None
+    exchanges: tuple[Conversation, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A session in reach, as list_peers shows it; `note` says why it may not answer soon."""
+
+    session: Session
+    me: bool
+    open_with_me: int
+    note: str = ""

@@ -1,0 +1,75 @@
+"""Every limit on what an agent, a peer or a person can grow, in one place. All are configurable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from node.core.errors import ErrorCode, MeshError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Named limits; sizes in characters or bytes as the name says, times in seconds."""
+
+    nesting: int = 3
+    open_exchanges: int = 8
+    delivered_exchanges: int = 64
+    open_questions: int = 8
+    messages_per_exchange: int = 500
+    hops: int = 8
+    text_chars: int = 100_000
+    title_chars: int = 120
+    note_chars: int = 4_000
+    wait_default_s: int = 50
+    wait_max_s: int = 600
+    waits_per_session: int = 8
+    inbox_batch: int = 20
+    calls_per_minute: int = 120
+    refusal_rows_per_minute: int = 30
+    line_bytes: int = 1_048_576
+    connections: int = 256
+    sessions: int = 200
+    exchanges_listed: int = 10_000
+    notice_again_s: int = 180
+    notice_times: int = 3
+    report_quiet_s: int = 180
+    tick_s: int = 4
+    repeat_window_s: int = 900
+    calls_kept_per_session: int = 256
+
+    def check_text(self, name: str, text: str, limit: int) -> None:
+        """LIMIT when `text` is longer than `limit` characters."""
+        if len(text) > limit:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"{name} has {len(text)} characters; the limit is {limit}. Shorten it, or put the long part into a "
+                "file and name its path.",
+                {"limit": limit, "given": len(text)},
+            )
+
+    def wait_seconds(self, asked: int | None) -> int:
+        """How long a call may block: the default, or what was asked for up to the maximum; LIMIT above it."""
+        if asked is None:
+            return self.wait_default_s
+        if asked < 0 or asked > self.wait_max_s:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"wait_seconds must be between 0 and {self.wait_max_s}; {asked} was given. Wait again when a wait "
+                "runs out: nothing is lost between waits.",
+                {"limit": self.wait_max_s},
+            )
+        return asked
+
+
+def limits_from(settings: dict[str, int]) -> Limits:
+    """Limits with `settings` over the defaults; INVALID_ARGUMENT names an unknown or non-positive one."""
+    known = {f.name for f in fields(Limits)}
+    for name, value in settings.items():
+        if name not in known:
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{name!r} in [limits] of config.toml is not a limit. The limits are: {', '.join(sorted(known))}.",
+            )
+        if value <= 0:
+            raise MeshError(ErrorCode.INVALID_ARGUMENT, f"The limit {name} must be above 0; {value} was given.")
+    return Limits(**settings)

@@ -1,0 +1,342 @@
+"""What people are shown: the local API's answers as plain values. Times are microseconds of UTC; None means not yet.
+
+Every text is as its author wrote it: whoever displays one escapes it first (`node.core.escape`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from node.core.ids import short
+from node.core.model import (
+    Address,
+    AgentState,
+    Author,
+    End,
+    Exchange,
+    Kind,
+    Ladder,
+    Message,
+    MessageKind,
+    Session,
+    SessionStatus,
+    Status,
+)
+from node.core.policy import derive_title
+from node.core.timeline import ProblemCode
+
+THE_PERSON = "the person"
+THE_NODE = "the node"
+LAST_WORD_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusView:
+    """The node at a glance. While `timeline_writable` is false, messages are refused."""
+
+    node_id: str
+    version: str
+    pid: int
+    started_us: int
+    home: str
+    sessions_running: int
+    sessions_ended: int
+    exchanges_open: int
+    questions_open: int
+    timeline_rows: int
+    timeline_writable: bool
+    screen_engine: str
+    screen_version: str
+    notices_owed: int
+    agents_connected: int
+    tmux_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionView:
+    """A session, with how many messages wait for it unread and how many exchanges it is an end of are open."""
+
+    id: str
+    nickname: str | None
+    title: str
+    workspace: str
+    profile: str
+    argv: tuple[str, ...]
+    cwd: str
+    status: SessionStatus
+    state: AgentState
+    created_us: int
+    changed_us: int
+    unread: int
+    open_exchanges: int
+
+    @property
+    def label(self) -> str:
+        """@nickname, or the short id for a session without one."""
+        return f"@{self.nickname}" if self.nickname else short(self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedSessionView:
+    """A session that was started or given a nickname, and the nicknames (with @) which look like its own."""
+
+    session: SessionView
+    look_alikes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnarchivedView:
+    """A session taken out again, and the nickname it lost because another session has it by now."""
+
+    session: SessionView
+    nickname_lost: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedView:
+    """The id of a session deleted for good and the ids of the exchanges which failed with it."""
+
+    id: str
+    failed_exchanges: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderView:
+    """How far a message provably got; `rung` is the highest proven one in words, `screened` relay, log or withhold."""
+
+    rung: str
+    recorded_us: int
+    screened: str
+    landed_us: int | None
+    notices: int
+    held: str | None
+    confirmed_us: int | None
+    read_us: int | None
+    answered_us: int | None
+    gave_up_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageView:
+    """A message; `sender` is an @nickname, a short id, "the person" or "the node".
+
+    A withheld one reached nobody: `snippet` is what the screen stopped at, `advice` how to rephrase.
+    """
+
+    id: str
+    exchange: str
+    number: int
+    kind: MessageKind
+    sender_end: End
+    author: Author
+    sender: str
+    title: str
+    text: str
+    reply_to: str | None
+    ladder: LadderView
+    withheld: bool
+    snippet: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangeView:
+    """An exchange: its ends as labels and, where they are sessions, ids; the asks not yet answered by message id.
+
+    `messages` counts them; `last_word` begins the newest one (empty if that was withheld), `rung` is how far it got.
+    """
+
+    id: str
+    kind: Kind
+    status: Status
+    status_words: str
+    title: str
+    opener: str
+    worker: str
+    opener_session: str | None
+    worker_session: str | None
+    chain: str
+    hops: tuple[str, ...]
+    parent: str | None
+    questions: tuple[str, ...]
+    reason: str | None
+    opened_us: int
+    changed_us: int
+    messages: int
+    last_word: str
+    rung: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationView:
+    """An exchange with all its messages in order."""
+
+    exchange: ExchangeView
+    messages: tuple[MessageView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptView:
+    """What a person's command came to, as committed: look at `message.withheld` before claiming that it went on.
+
+    `repeated` is true when the command had been done before under the same key and this is its first result.
+    """
+
+    exchange: ExchangeView
+    message: MessageView
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArrivalView:
+    """What a wait came to: the exchange as it is now and the messages handed over, `remaining` more being unread.
+
+    `timed_out` is true when nothing came in time.
+    """
+
+    exchange: ExchangeView
+    messages: tuple[MessageView, ...]
+    remaining: int
+    timed_out: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineRowView:
+    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field."""
+
+    seq: int
+    data: bytes
+    leaf: bytes
+    side: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProblemView:
+    """The first thing that is wrong with a timeline: at which row, a code, and words for a person."""
+
+    seq: int
+    code: ProblemCode
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyResultView:
+    """What a verification found; `root` is the tree's root in hex after `rows` rows, `problem` is None when ok."""
+
+    origin: str
+    root: str
+    ok: bool
+    problem: ProblemView | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyView:
+    """How far a verification is, in rows; the last view, and only that one, has a result."""
+
+    rows: int
+    total: int
+    result: VerifyResultView | None = None
+
+
+def labels(session: Callable[[str], Session | None]) -> Callable[[Address], str]:
+    """How people call the one at an address; `session` finds a record by id, None for one that was deleted."""
+    known: dict[str, str] = {}
+
+    def label(address: Address) -> str:
+        if address.session is None:
+            return THE_PERSON
+        if address.session not in known:
+            found = session(address.session)
+            known[address.session] = found.label if found is not None else short(address.session)
+        return known[address.session]
+
+    return label
+
+
+def view_session(session: Session, *, unread: int, open_exchanges: int) -> SessionView:
+    """`session` as people see it."""
+    return SessionView(
+        id=session.id,
+        nickname=session.nickname,
+        title=session.title,
+        workspace=session.workspace,
+        profile=session.profile,
+        argv=session.argv,
+        cwd=session.cwd,
+        status=session.status,
+        state=session.state,
+        created_us=session.created_us,
+        changed_us=session.changed_us,
+        unread=unread,
+        open_exchanges=open_exchanges,
+    )
+
+
+def view_ladder(ladder: Ladder) -> LadderView:
+    """`ladder` as people see it."""
+    return LadderView(
+        rung=ladder.rung,
+        recorded_us=ladder.recorded_us,
+        screened=ladder.screened,
+        landed_us=ladder.landed_us,
+        notices=ladder.notices,
+        held=ladder.held,
+        confirmed_us=ladder.confirmed_us,
+        read_us=ladder.read_us,
+        answered_us=ladder.answered_us,
+        gave_up_us=ladder.gave_up_us,
+    )
+
+
+def view_message(message: Message, exchange: Exchange, label: Callable[[Address], str]) -> MessageView:
+    """`message` of `exchange` as people see it; `label` names an address."""
+    if message.author is Author.SESSION:
+        sender = label(exchange.address(message.sender))
+    else:
+        sender = THE_PERSON if message.author is Author.PERSON else THE_NODE
+    return MessageView(
+        id=message.id,
+        exchange=message.exchange,
+        number=message.number,
+        kind=message.kind,
+        sender_end=message.sender,
+        author=message.author,
+        sender=sender,
+        title=message.title,
+        text=message.text,
+        reply_to=message.reply_to,
+        ladder=view_ladder(message.ladder),
+        withheld=message.withheld,
+        snippet=message.snippet,
+        advice=message.advice,
+    )
+
+
+def view_exchange(exchange: Exchange, messages: Sequence[Message], label: Callable[[Address], str]) -> ExchangeView:
+    """`exchange` with its `messages` (all, in order) as people see it in a list; `label` names an address."""
+    newest = messages[-1] if messages else None
+    # What the screen stopped is shown where it is asked for, not spread over lists.
+    told = newest.text if newest is not None and not newest.withheld else ""
+    return ExchangeView(
+        id=exchange.id,
+        kind=exchange.kind,
+        status=exchange.status,
+        status_words=exchange.status.words,
+        title=exchange.title,
+        opener=label(exchange.opener),
+        worker=label(exchange.worker),
+        opener_session=exchange.opener.session,
+        worker_session=exchange.worker.session,
+        chain=exchange.chain,
+        hops=exchange.hops,
+        parent=exchange.parent,
+        questions=exchange.questions,
+        reason=exchange.reason,
+        opened_us=exchange.opened_us,
+        changed_us=exchange.changed_us,
+        messages=len(messages),
+        last_word=derive_title(told, limit=LAST_WORD_CHARS) if told.strip() else "",
+        rung=newest.ladder.rung if newest is not None else "",
+    )
