@@ -1,0 +1,26 @@
+"""One small file per agent CLI: how it is recognised and what its screen looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from node.agents.adapter import Adapter
+from node.agents.generic import GENERIC
+from node.agents.scripted import SCRIPTED
+
+ADAPTERS: tuple[Adapter, ...] = (SCRIPTED,)
+
+
+def adapter_for(argv: Sequence[str]) -> Adapter:
+    """The adapter which knows the program that `argv` starts, else the generic one, which never types."""
+    words = [PurePath(word).name for word in argv[:4]]
+    for adapter in ADAPTERS:
+        if adapter.recognises(words):
+            return adapter
+    return GENERIC
+
+
+def adapter_named(name: str) -> Adapter:
+    """The adapter of that name; the generic one for a name that is not known any more."""
+    return next((adapter for adapter in ADAPTERS if adapter.name == name), GENERIC)

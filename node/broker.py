@@ -1,0 +1,332 @@
+"""Command in: screen, decide, step the exchange machine, commit, receipt. The only way a message comes to be."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from node.core import delegation, policy
+from node.core.commands import (
+    MESSAGE_KINDS,
+    Answer,
+    Ask,
+    Cancel,
+    Close,
+    Command,
+    Deliver,
+    Receipt,
+    Report,
+    Request,
+    Steer,
+    body_of,
+    check_fields,
+    fields_of,
+    in_well_formed,
+    title_of,
+    tool_of,
+)
+from node.core.errors import ErrorCode, MeshError
+from node.core.ids import match_prefix, short
+from node.core.limits import Limits
+from node.core.model import (
+    Address,
+    Author,
+    End,
+    Exchange,
+    Kind,
+    Message,
+    MessageKind,
+    Status,
+)
+from node.core.screen import Decision, Verdict
+from node.ledger import Draft, Ledger, label_of, recall
+from node.ports import Bells, Screener, Store, Tx
+
+_OPENERS_OWN = (Answer, Steer, Close, Cancel)
+_WORKERS_OWN = (Ask, Report, Deliver)
+_MINUTE_US = 60_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """A command with all that its transaction needs."""
+
+    actor: Address
+    command: Command
+    verdict: Verdict
+    key: str
+    message_id: str
+    exchange_id: str
+
+
+class Broker:
+    """Implements ports.Broker and ports.Lifecycle."""
+
+    def __init__(self, *, store: Store, screener: Screener, bells: Bells, ledger: Ledger, limits: Limits) -> None:
+        self._store = store
+        self._screener = screener
+        self._bells = bells
+        self._ledger = ledger
+        self._limits = limits
+        self._refusals: dict[Address, deque[int]] = {}
+
+    async def handle(self, actor: Address, command: Command, *, key: str, exchange_id: str) -> Receipt:
+        """Does `command` once for its `key`; a request opens exchange `exchange_id`.
+
+        A withheld message comes back in the receipt, marked. Refusals are raised and change nothing.
+        """
+        command = in_well_formed(command)
+        check_fields(command, self._limits)
+        verdict = await self._screener.screen(fields_of(command))
+        given = _Given(
+            actor=actor,
+            command=command,
+            verdict=verdict,
+            key=key,
+            message_id=self._ledger.new_id(),
+            exchange_id=exchange_id,
+        )
+        receipt = await self._store.write(partial(self._apply, given=given))
+        self._bells.ring((receipt.exchange.opener, receipt.exchange.worker))
+        return receipt
+
+    async def note_refusal(self, actor: Address, tool: str, reason: str) -> None:
+        """Writes the row of a refused command; past the limit per minute further ones are not written."""
+        now = self._ledger.now_us()
+        recent = self._refusals.setdefault(actor, deque(maxlen=self._limits.refusal_rows_per_minute))
+        if len(recent) == recent.maxlen and now - recent[0] < _MINUTE_US:
+            return
+        recent.append(now)
+        await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, reason))
+
+    async def session_ended(self, session_id: str) -> None:
+        """Tells each opener once that this worker's agent ended."""
+        await self._step_all(session_id, delegation.WorkerEnded())
+
+    async def session_resumed(self, session_id: str) -> None:
+        """The worker's agent runs again."""
+        await self._step_all(session_id, delegation.WorkerResumed())
+
+    async def session_removed(self, session_id: str) -> tuple[str, ...]:
+        """Fails what this worker still owed."""
+        return await self._step_all(session_id, delegation.WorkerRemoved())
+
+    async def _step_all(self, session_id: str, given: delegation.Input) -> tuple[str, ...]:
+        worker = Address(node=self._ledger.node, session=session_id)
+
+        def work(tx: Tx) -> tuple[Exchange, ...]:
+            changed: list[Exchange] = []
+            for exchange in tx.exchanges_of(worker, closed=False):
+                if exchange.worker == worker:
+                    step = delegation.step(exchange, given)
+                    if step.exchange != exchange:
+                        tx.put_exchange(step.exchange)
+                        changed.append(self._ledger.write_notes(tx, step.exchange, step.notes))
+                        self._ledger.add_effects(tx, step.effects)
+            return tuple(changed)
+
+        changed = await self._store.write(work)
+        self._bells.ring(tuple(exchange.opener for exchange in changed))
+        return tuple(exchange.id for exchange in changed)
+
+    def _apply(self, tx: Tx, *, given: _Given) -> Receipt:
+        known = tx.command(given.key)
+        if known is not None:
+            return recall(tx, known)
+        if isinstance(given.command, Request):
+            exchange, message = self._open(tx, given, given.command)
+        else:
+            exchange, message = self._continue(tx, given)
+        tx.add_command(given.key, exchange.id, message.id, self._ledger.now_us())
+        return Receipt(exchange=exchange, message=message)
+
+    def _open(self, tx: Tx, given: _Given, request: Request) -> tuple[Exchange, Message]:
+        target = policy.reachable(request.to, tx.sessions(), given.actor)
+        mine = tx.exchanges_of(given.actor, closed=False)
+        self._check_room(given.actor, mine)
+        parent = _working_on(mine, given.actor)
+        hops = (*(parent.hops if parent else ()), label_of(tx, given.actor, Author.SESSION))
+        if len(hops) > self._limits.hops:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"This work has gone through {len(hops) - 1} sessions ({' > '.join(hops[:-1])}); the limit is "
+                f"{self._limits.hops}. Deliver what you have, or ask the one who asked you.",
+                {"limit": self._limits.hops},
+            )
+        now = self._ledger.now_us()
+        exchange = Exchange(
+            id=given.exchange_id,
+            kind=Kind.REQUEST,
+            status=Status.STARTING,
+            opener=given.actor,
+            worker=Address(node=self._ledger.node, session=target.id),
+            title=request.title.strip() or policy.derive_title(request.text),
+            chain=parent.chain if parent else given.exchange_id,
+            hops=hops,
+            parent=parent.id if parent else None,
+            root=parent.root if parent else given.exchange_id,
+            depth=parent.depth if parent else 0,
+            next_number=1,
+            questions=(),
+            ended_noted=False,
+            reason=None,
+            opened_us=now,
+            changed_us=now,
+        )
+        if given.verdict.decision is Decision.WITHHOLD:
+            exchange = delegation.step(exchange, delegation.OpeningWithheld()).exchange
+        return self._ledger.write(tx, exchange, self._draft(given, End.OPENER, None))
+
+    def _check_room(self, actor: Address, mine: Sequence[Exchange]) -> None:
+        opened = [e for e in mine if e.opener == actor]
+        waiting = [e for e in opened if e.status is not Status.DELIVERED]
+        limits = self._limits
+        for count, limit, what, then in (
+            (len(waiting), limits.open_exchanges, "open", "Wait for a delivery, or cancel one"),
+            (len(opened), limits.delivered_exchanges, "unclosed", "Accept or reject delivered ones"),
+        ):
+            if actor.session is not None and count >= limit:
+                raise MeshError(
+                    ErrorCode.LIMIT,
+                    f"You have {count} {what} exchanges; the limit is {limit}. {then} (list_delegations shows them).",
+                    {"limit": limit, "open": count},
+                )
+
+    def _continue(self, tx: Tx, given: _Given) -> tuple[Exchange, Message]:
+        command = given.command
+        end = End.OPENER if isinstance(command, _OPENERS_OWN) else End.WORKER
+        exchange, question = self._resolve(tx, given.actor, command)
+        if exchange.next_number > self._limits.messages_per_exchange:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"Exchange {short(exchange.id)} has {self._limits.messages_per_exchange} messages, which is the limit. "
+                "Deliver or close it and open a new one.",
+                {"limit": self._limits.messages_per_exchange},
+            )
+        if isinstance(command, Ask) and len(exchange.questions) >= self._limits.open_questions:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"{len(exchange.questions)} of your questions are unanswered; the limit is "
+                f"{self._limits.open_questions}. Call wait for the answers first.",
+                {"limit": self._limits.open_questions},
+            )
+        # The step is tried even for a text which is then withheld: what does not fit is refused, not recorded.
+        step = delegation.step(exchange, _input(command, given.message_id, question))
+        draft = self._draft(given, end, question)
+        if given.verdict.decision is Decision.WITHHOLD:
+            return self._ledger.write(tx, exchange, draft)
+        changed, message = self._ledger.write(tx, step.exchange, draft)
+        self._mark_answered(tx, changed, command, question)
+        if end is End.WORKER:
+            changed = self._mark_opening_read(tx, changed)
+        changed = self._ledger.write_notes(tx, changed, step.notes)
+        self._ledger.add_effects(tx, step.effects)
+        return changed, message
+
+    def _draft(self, given: _Given, end: End, reply_to: str | None) -> Draft:
+        return Draft(
+            id=given.message_id,
+            kind=MESSAGE_KINDS[type(given.command)],
+            sender=end,
+            author=Author.PERSON if given.actor.is_person else Author.SESSION,
+            text=body_of(given.command),
+            title=title_of(given.command).strip(),
+            reply_to=reply_to,
+            verdict=given.verdict,
+        )
+
+    def _resolve(self, tx: Tx, actor: Address, command: Command) -> tuple[Exchange, str | None]:
+        if isinstance(command, Answer):
+            return _find_question(_candidates(tx, actor, self._limits), actor, command.question)
+        if isinstance(command, Request):
+            raise TypeError(command)
+        wanted = command.exchange
+        tool = tool_of(command)
+        if actor.is_person:
+            by_id = {e.id: e for e in _candidates(tx, actor, self._limits)}
+            return by_id[match_prefix(wanted or "", by_id, what="exchange")], None
+        end = End.OPENER if isinstance(command, _OPENERS_OWN) else End.WORKER
+        mine = tx.exchanges_of(actor, closed=wanted is not None)
+        if isinstance(command, Deliver) and not wanted:
+            # What was delivered before does not compete for a bare delivery.
+            undelivered = tuple(e for e in mine if e.status is not Status.DELIVERED)
+            mine = undelivered if any(e.end_of(actor) is end for e in undelivered) else mine
+        return policy.resolve_exchange(wanted, mine, actor, end=end, tool=tool), None
+
+    def _mark_answered(self, tx: Tx, exchange: Exchange, command: Command, question: str | None) -> None:
+        if question is not None:
+            asked = tx.message(question)
+        elif isinstance(command, Deliver):
+            asked = _opening(tx, exchange)
+        else:
+            return
+        if asked is not None:
+            tx.set_ladder(asked.id, replace(asked.ladder, answered_us=self._ledger.now_us()))
+            self._ledger.outcome(tx, exchange, asked, "answered")
+
+    def _mark_opening_read(self, tx: Tx, exchange: Exchange) -> Exchange:
+        """A message of the worker proves that it knows what was asked of it."""
+        opening = _opening(tx, exchange)
+        if opening is not None and opening.ladder.read_us is None:
+            tx.mark_read(opening.id, self._ledger.now_us())
+            self._ledger.outcome(tx, exchange, opening, "read", "implied")
+        return exchange
+
+
+def _working_on(mine: Sequence[Exchange], actor: Address) -> Exchange | None:
+    """The exchange in whose service the actor acts: the newest one that it has begun and not delivered."""
+    begun = [e for e in mine if e.worker == actor and e.status in {Status.WORKING, Status.ASKED}]
+    return max(begun, key=lambda e: e.changed_us, default=None)
+
+
+def _candidates(tx: Tx, actor: Address, limits: Limits) -> tuple[Exchange, ...]:
+    """The exchanges an actor may act in: an agent its own, the person every one of the node."""
+    if actor.is_person:
+        return tx.exchanges(closed=True, limit=limits.exchanges_listed)
+    return tx.exchanges_of(actor, closed=True)
+
+
+def _find_question(candidates: Sequence[Exchange], actor: Address, wanted: str | None) -> tuple[Exchange, str]:
+    asked = [(e, question) for e in candidates if actor.is_person or e.opener == actor for question in e.questions]
+    if not asked:
+        raise MeshError(ErrorCode.WRONG_STATE, "No question waits for your answer.")
+    if wanted:
+        names = {question: (e, question) for e, question in asked}
+        for exchange, question in asked:
+            if len(exchange.questions) == 1:
+                names[exchange.id] = (exchange, question)
+        return names[match_prefix(wanted, names, what="open question")]
+    if len(asked) == 1:
+        return asked[0]
+    choices = "; ".join(f"{short(question)} (in {short(e.id)}, {e.title[:40]})" for e, question in asked[:8])
+    raise MeshError(
+        ErrorCode.AMBIGUOUS,
+        f"{len(asked)} questions are open: {choices}. Call answer again with question set to the id you mean.",
+        {"choices": tuple(question for _, question in asked[:8])},
+    )
+
+
+def _input(command: Command, message_id: str, question: str | None) -> delegation.Input:
+    match command:
+        case Ask():
+            return delegation.Ask(message=message_id)
+        case Report():
+            return delegation.Report()
+        case Deliver():
+            return delegation.Deliver()
+        case Answer():
+            return delegation.Answer(question=question or "")
+        case Steer():
+            return delegation.Steer()
+        case Close(accepted=accepted):
+            return delegation.Accept() if accepted else delegation.Reject()
+        case Cancel():
+            return delegation.Cancel()
+        case Request():
+            raise MeshError(ErrorCode.INTERNAL, "A request opens an exchange; it is no input to one.")
+
+
+def _opening(tx: Tx, exchange: Exchange) -> Message | None:
+    return next((m for m in tx.messages(exchange.id) if m.kind in {MessageKind.REQUEST, MessageKind.BRIEF}), None)

@@ -1,0 +1,264 @@
+"""What agents and people may do, each door's one way in: calls that repeat, block, and refuse to wait in circles."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+
+from node.core import policy
+from node.core.commands import Arrival, Ask, Command, Peer, Receipt, Request, tool_of
+from node.core.errors import ErrorCode, MeshError
+from node.core.ids import short
+from node.core.limits import Limits
+from node.core.model import Address, Author, Conversation, Exchange, Message, SessionStatus
+from node.ledger import Ledger, label_of, recall
+from node.ports import Blocked, Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
+
+_QUOTE_CHARS = 300
+_SECOND_US = 1_000_000
+
+
+class Exchanges:
+    """Implements ports.Agents and ports.People."""
+
+    def __init__(
+        self, *, store: Store, broker: Broker, inbox: Inbox, waits: Waits, ledger: Ledger, limits: Limits
+    ) -> None:
+        self._store = store
+        self._broker = broker
+        self._inbox = inbox
+        self._waits = waits
+        self._ledger = ledger
+        self._limits = limits
+        self._person = Address(node=ledger.node, session=None)
+        self._seen: set[str] = set()
+
+    # What an agent does.
+
+    async def send(self, call: Call, command: Command, wait_seconds: int | None) -> tuple[Receipt, Arrival | None]:
+        """Hands in a command once, however often its client repeats it; `request` and `ask` then wait."""
+        try:
+            seconds = self._limits.wait_seconds(wait_seconds) if isinstance(command, Request | Ask) else 0
+            key, known = await self._begin(call)
+            if known is not None:
+                receipt = await self._store.read(lambda reader: recall(reader, known))
+                return receipt, await self._wait_for_reply(call, receipt, seconds)
+            if isinstance(command, Request):
+                return await self._request(call, command, key, seconds)
+            receipt = await self._broker.handle(call.actor, command, key=key, exchange_id="")
+            return receipt, await self._wait_for_reply(call, receipt, seconds)
+        except MeshError as refused:
+            await self._broker.note_refusal(call.actor, tool_of(command), refused.code.value)
+            raise
+
+    async def _begin(self, call: Call) -> tuple[str, tuple[str, str] | None]:
+        """The key of the command that `call` stands for, and what that command came to if it was done before."""
+        self._seen.add(call.id)
+
+        def work(tx: Tx) -> tuple[str, tuple[str, str] | None]:
+            now = self._ledger.now_us()
+            before = tx.call(call.id) or tx.repeated_call(
+                call.actor.session or "", call.digest, now - self._limits.repeat_window_s * _SECOND_US
+            )
+            key = before.key if before else call.id
+            tx.open_call(_record(call, key, now))
+            return key, tx.command(key)
+
+        return await self._store.write(work)
+
+    async def _request(self, call: Call, command: Request, key: str, seconds: int) -> tuple[Receipt, Arrival | None]:
+        target = await self._store.read(lambda r: policy.reachable(command.to, r.sessions(), call.actor))
+        blocked = Blocked(
+            who=call.actor, on=Address(node=self._ledger.node, session=target.id), exchange=self._ledger.new_id()
+        )
+        cycle = self._waits.cycle(blocked) if seconds else ()
+        if cycle:
+            raise await self._store.read(lambda reader: _would_never_end(reader, blocked, cycle))
+        with self._waits.blocking(blocked) if seconds else nullcontext():
+            receipt = await self._broker.handle(call.actor, command, key=key, exchange_id=blocked.exchange)
+            if receipt.message.withheld or not seconds:
+                return receipt, None
+            arrival = await self._inbox.wait(call.actor, call.id, receipt.exchange.id, seconds)
+        return await self._fresh(receipt), arrival
+
+    async def _wait_for_reply(self, call: Call, receipt: Receipt, seconds: int) -> Arrival | None:
+        end = receipt.exchange.end_of(call.actor)
+        if not seconds or receipt.message.withheld or receipt.exchange.status.closed or end is None:
+            return None
+        on = receipt.exchange.address(end.other)
+        return await self._block(call, Blocked(who=call.actor, on=on, exchange=receipt.exchange.id), seconds)
+
+    async def _block(self, call: Call, blocked: Blocked, seconds: int) -> Arrival:
+        # Whoever waits in this very exchange has this side's message already, or gets it at once.
+        cycle = self._waits.cycle(blocked, released=blocked.exchange)
+        if cycle:
+            labels = await self._store.read(lambda reader: _labels(reader, blocked, cycle))
+            return Arrival(cycle=labels)
+        with self._waits.blocking(blocked):
+            return await self._inbox.wait(call.actor, call.id, blocked.exchange, seconds)
+
+    async def _fresh(self, receipt: Receipt) -> Receipt:
+        """The receipt with the exchange and ladder as they are after a wait."""
+        now = await self._store.read(lambda reader: recall(reader, (receipt.exchange.id, receipt.message.id)))
+        return replace(now, repeated=receipt.repeated)
+
+    async def read_inbox(self, call: Call, exchange: str | None) -> Arrival:
+        """What is unread, at once."""
+        await self._remember(call)
+        return await self._inbox.take(call.actor, call.id, exchange)
+
+    async def wait(self, call: Call, exchange: str | None, wait_seconds: int | None) -> Arrival:
+        """What arrives, of one exchange or of any."""
+        seconds = self._limits.wait_seconds(wait_seconds)
+        await self._remember(call)
+        if exchange is None:
+            return await self._inbox.wait(call.actor, call.id, None, seconds)
+        found = await self._store.read(lambda reader: _mine(reader, call.actor, exchange, "wait"))
+        arrival = await self._inbox.take(call.actor, call.id, found.id)
+        if arrival.taken or not seconds:
+            return arrival
+        on = found.opener if found.worker == call.actor else found.worker
+        return await self._block(call, Blocked(who=call.actor, on=on, exchange=found.id), seconds)
+
+    async def _remember(self, call: Call) -> None:
+        self._seen.add(call.id)
+        await self._store.write(lambda tx: tx.open_call(_record(call, call.id, self._ledger.now_us())))
+
+    async def peers(self, call: Call) -> tuple[Peer, ...]:
+        """Sessions of this node; the caller's own is marked."""
+
+        def work(reader: Reader) -> tuple[Peer, ...]:
+            mine = reader.exchanges_of(call.actor, closed=False)
+            return tuple(
+                Peer(
+                    session=session,
+                    me=session.id == call.actor.session,
+                    open_with_me=sum(session.id in {e.opener.session, e.worker.session} for e in mine),
+                    note="" if session.status is SessionStatus.RUNNING else "its agent ended; it cannot be asked",
+                )
+                for session in reader.sessions()
+            )
+
+        return await self._store.read(work)
+
+    async def exchanges(self, call: Call, exchange: str | None, *, closed: bool) -> tuple[Conversation, ...]:
+        """The caller's exchanges with the messages that it may see; all of them when one exchange is named."""
+
+        def work(reader: Reader) -> tuple[Conversation, ...]:
+            if exchange is not None:
+                chosen: tuple[Exchange, ...] = (_mine(reader, call.actor, exchange, "list_delegations"),)
+            else:
+                chosen = reader.exchanges_of(call.actor, closed=closed)
+            return tuple(
+                Conversation(
+                    exchange=e,
+                    messages=tuple(
+                        m for m in reader.messages(e.id) if _visible(e, m, call.actor, whole=exchange is not None)
+                    ),
+                )
+                for e in chosen
+            )
+
+        return await self._store.read(work)
+
+    async def settle(self, call_id: str) -> None:
+        """The client has the answer of that call."""
+        self._seen.add(call_id)
+        if await self._store.read(lambda reader: reader.call(call_id)) is not None:
+            await self._inbox.settle(call_id)
+
+    async def give_back(self, call_id: str) -> None:
+        """The client gave the call up."""
+        self._seen.add(call_id)
+        # Asked on the writer: the call's own first write may still be on its way there.
+        await self._inbox.give_back(call_id)
+
+    async def reap(self) -> int:
+        """Gives back what calls of an earlier run of the node took, when nobody came back for them; how many."""
+        left = [c for c in await self._store.read(lambda reader: reader.open_calls()) if c.id not in self._seen]
+        for record in left:
+            await self._inbox.give_back(record.id)
+        return len(left)
+
+    # What the person does.
+
+    async def send_as_person(self, command: Command, key: str) -> Receipt:
+        """Hands in a command of the person."""
+        try:
+            return await self._broker.handle(
+                self._person, command, key=f"person/{key}", exchange_id=self._ledger.new_id()
+            )
+        except MeshError as refused:
+            await self._broker.note_refusal(self._person, tool_of(command), refused.code.value)
+            raise
+
+    async def wait_as_person(self, exchange: str, seconds: int) -> tuple[Exchange, Arrival]:
+        """What arrives for the person in an exchange of theirs; it counts as read."""
+        found = await self._store.read(lambda reader: _mine(reader, self._person, exchange, "wait"))
+        call = f"person/{self._ledger.new_id()}"
+        arrival = Arrival()
+        try:
+            arrival = await self._inbox.wait(self._person, call, found.id, self._limits.wait_seconds(seconds))
+        finally:
+            # Read or not, nothing stays leased to a call that nobody will settle.
+            await (self._inbox.settle(call) if arrival.taken else self._inbox.give_back(call))
+        now = await self._store.read(lambda reader: reader.exchange(found.id))
+        return now or found, arrival
+
+
+class People:
+    """Implements ports.People: the person's side of `Exchanges`."""
+
+    def __init__(self, exchanges: Exchanges) -> None:
+        self._exchanges = exchanges
+
+    async def send(self, command: Command, key: str) -> Receipt:
+        """Hands in a command of the person."""
+        return await self._exchanges.send_as_person(command, key)
+
+    async def wait(self, exchange: str, seconds: int) -> tuple[Exchange, Arrival]:
+        """What arrives for the person."""
+        return await self._exchanges.wait_as_person(exchange, seconds)
+
+
+def _record(call: Call, key: str, now_us: int) -> CallRecord:
+    return CallRecord(
+        id=call.id, session=call.actor.session or "", digest=call.digest, key=key, state="running", created_us=now_us
+    )
+
+
+def _mine(reader: Reader, actor: Address, wanted: str, tool: str) -> Exchange:
+    return policy.resolve_exchange(wanted, reader.exchanges_of(actor, closed=True), actor, end=None, tool=tool)
+
+
+def _visible(exchange: Exchange, message: Message, actor: Address, *, whole: bool) -> bool:
+    """Own messages always; of the other side only what was read, and only when the exchange was asked for."""
+    own = exchange.end_of(actor) is message.sender and message.author is not Author.NODE
+    return own or (whole and not message.withheld and message.ladder.read_us is not None)
+
+
+def _labels(reader: Reader, blocked: Blocked, cycle: tuple[Blocked, ...]) -> tuple[str, ...]:
+    return tuple(
+        label_of(reader, address, Author.SESSION)
+        for address in (blocked.who, *(edge.who for edge in cycle), blocked.who)
+    )
+
+
+def _would_never_end(reader: Reader, blocked: Blocked, cycle: tuple[Blocked, ...]) -> MeshError:
+    """The refusal of a request that would close a cycle, with the question that waits for the caller in it."""
+    labels = " waits for ".join(_labels(reader, blocked, cycle))
+    waiting = reader.exchange(cycle[-1].exchange)
+    mine = ""
+    if waiting is not None:
+        newest = [
+            m for m in reader.messages(waiting.id) if not m.withheld and waiting.address(m.recipient) == blocked.who
+        ]
+        text = newest[-1].text if newest else waiting.title
+        shown = text if len(text) <= _QUOTE_CHARS else text[: _QUOTE_CHARS - 1] + "…"
+        asker = label_of(reader, cycle[-1].who, Author.SESSION)
+        mine = f' {asker} is waiting for you in exchange {short(waiting.id)}: "{shown}". Ask or deliver there instead.'
+    return MeshError(
+        ErrorCode.CYCLE,
+        f"This request would wait for ever: {labels}. Nothing was recorded.{mine}",
+        {"exchange": cycle[-1].exchange, "cycle": _labels(reader, blocked, cycle)},
+    )

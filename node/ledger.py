@@ -1,0 +1,251 @@
+"""How a message becomes durable: its row, its evidence and what is owed for it, written in one place.
+
+Called inside a transaction by the services; it decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from node.core.commands import Receipt
+from node.core.delegation import Note
+from node.core.effects import Effect, Notify
+from node.core.errors import ErrorCode, MeshError
+from node.core.ids import ID_BYTES, make_id
+from node.core.limits import Limits
+from node.core.model import Address, Author, End, Exchange, Kind, Ladder, Message, MessageKind, Session
+from node.core.redact import preview
+from node.core.screen import Decision, Verdict
+from node.core.timeline import Content, Party, Row, RowKind, Scan
+from node.ports import Clock, Entropy, Reader, Tx
+from node.version import SOFTWARE
+
+PREVIEW_CHARS = 200
+SNIPPET_CHARS = 300
+NOTICE_GRACE_US = 1_000_000
+"""A waiting call takes a message at once; only what nobody took by then is worth a notice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A message about to be written; the ledger gives it its number and times."""
+
+    id: str
+    kind: MessageKind
+    sender: End
+    author: Author
+    text: str
+    title: str = ""
+    reply_to: str | None = None
+    verdict: Verdict | None = None
+
+
+class Ledger:
+    """Writes messages with their timeline rows and notices."""
+
+    def __init__(self, *, node: str, clock: Clock, entropy: Entropy, limits: Limits) -> None:
+        self.node = node
+        self._clock = clock
+        self._entropy = entropy
+        self._limits = limits
+
+    def new_id(self) -> str:
+        """A fresh id."""
+        return make_id(self._entropy(ID_BYTES))
+
+    def now_us(self) -> int:
+        """Wall clock in microseconds."""
+        return self._clock.wall_us()
+
+    def write(self, tx: Tx, exchange: Exchange, draft: Draft) -> tuple[Exchange, Message]:
+        """Writes `draft` as the exchange's next message; a withheld one is recorded and goes no further.
+
+        Gives the exchange with its next number; the caller stores it.
+        """
+        now = self.now_us()
+        withheld = draft.verdict is not None and draft.verdict.decision is Decision.WITHHOLD
+        message = Message(
+            id=draft.id,
+            exchange=exchange.id,
+            number=exchange.next_number,
+            kind=draft.kind,
+            sender=draft.sender,
+            author=draft.author,
+            title=draft.title,
+            text=draft.text,
+            reply_to=draft.reply_to,
+            snippet=draft.verdict.snippet[:SNIPPET_CHARS] if draft.verdict and withheld else "",
+            advice=draft.verdict.advice if draft.verdict and withheld else "",
+            ladder=Ladder(
+                recorded_us=now,
+                screened=draft.verdict.decision.value if draft.verdict else Decision.RELAY.value,
+                landed_us=None if withheld else now,
+            ),
+        )
+        exchange = replace(exchange, next_number=exchange.next_number + 1, changed_us=now)
+        tx.put_exchange(exchange)
+        to = exchange.address(message.recipient)
+        tx.add_message(message, to)
+        tx.append(self._row(tx, exchange, message, draft.verdict), self._side(tx, exchange, message))
+        if not withheld and to.session is not None:
+            self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
+        return exchange, message
+
+    def owe_notice(self, tx: Tx, message: Message, session: str, *, quiet: bool) -> None:
+        """Puts the notice for a landed message into the outbox."""
+        wait_us = self._limits.report_quiet_s * 1_000_000 if quiet else NOTICE_GRACE_US
+        tx.add_effect(Notify(session=session, message=message.id, quiet=quiet), self.now_us() + wait_us)
+
+    def write_notes(self, tx: Tx, exchange: Exchange, notes: Sequence[Note]) -> Exchange:
+        """Writes what the node itself has to say."""
+        for note in notes:
+            draft = Draft(id=self.new_id(), kind=note.kind, sender=note.to.other, author=note.author, text=note.text)
+            exchange, _ = self.write(tx, exchange, draft)
+        return exchange
+
+    def add_effects(self, tx: Tx, effects: Sequence[Effect]) -> None:
+        """Puts a step's effects into the outbox, due at once."""
+        for effect in effects:
+            tx.add_effect(effect, self.now_us())
+
+    def outcome(self, tx: Tx, exchange: Exchange, message: Message, decision: str, reason: str | None = None) -> None:
+        """The row that tells what became of a message after its decision row."""
+        tx.append(
+            Row(
+                row=RowKind.OUTCOME,
+                engine=engine_of(exchange.kind),
+                decision=decision,
+                reason=reason,
+                sw=SOFTWARE,
+                msg=message.id,
+                conv=exchange.id,
+                kind=message.kind.value,
+                leg="local",
+                dst=self._party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
+            )
+        )
+
+    def refusal(self, tx: Tx, actor: Address, tool: str, reason: str) -> None:
+        """The row of a command that was refused before it became a message."""
+        tx.append(
+            Row(
+                row=RowKind.MESSAGE,
+                engine="agent.request",
+                decision="refused",
+                reason=reason,
+                sw=SOFTWARE,
+                kind=tool,
+                leg="local",
+                src=self._party(tx, actor, None),
+            )
+        )
+
+    def session_row(self, tx: Tx, session: Session, decision: str, reason: str | None = None) -> None:
+        """The row of something that happened to a session."""
+        tx.append(
+            Row(
+                row=RowKind.LIFECYCLE,
+                engine="session",
+                decision=decision,
+                reason=reason,
+                sw=SOFTWARE,
+                src=Party(node=self.node, workspace=session.workspace, session=session.id, agent=session.profile),
+            ),
+            _texts(nickname=session.nickname or "", title=session.title),
+        )
+
+    def _row(self, tx: Reader, exchange: Exchange, message: Message, verdict: Verdict | None) -> Row:
+        kind = exchange.kind
+        return Row(
+            row=RowKind.MESSAGE,
+            engine=engine_of(kind),
+            decision="withheld" if message.withheld else "relayed",
+            reason="prompt_injection" if message.withheld else None,
+            sw=SOFTWARE,
+            msg=message.id,
+            conv=exchange.id,
+            parent=exchange.parent,
+            root=exchange.root,
+            depth=exchange.depth,
+            kind=message.kind.value,
+            leg="local",
+            src=self._sender(tx, exchange, message),
+            dst=self._party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
+            content=Content(bytes=len(message.text.encode("utf-8")), chars=len(message.text)),
+            scan=_scan(verdict),
+        )
+
+    def _sender(self, tx: Reader, exchange: Exchange, message: Message) -> Party:
+        if message.author is Author.SESSION:
+            return self._party(tx, exchange.address(message.sender), _role(message.sender, exchange))
+        return Party(node=self.node, role=message.author.value)
+
+    def _party(self, tx: Reader, address: Address, role: str | None) -> Party:
+        if address.session is None:
+            return Party(node=address.node, role="person")
+        session = tx.session(address.session)
+        return Party(
+            node=address.node,
+            workspace=session.workspace if session else None,
+            session=address.session,
+            agent=session.profile if session else None,
+            role=role,
+        )
+
+    def _side(self, tx: Reader, exchange: Exchange, message: Message) -> tuple[tuple[str, str], ...]:
+        return _texts(
+            title=message.title or exchange.title,
+            preview="" if message.withheld else message.text,
+            snippet=message.snippet,
+            sender=label_of(tx, exchange.address(message.sender), message.author),
+            recipient=label_of(tx, exchange.address(message.recipient), Author.SESSION),
+        )
+
+
+_QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
+
+
+def engine_of(kind: Kind) -> str:
+    """The timeline's code for an exchange of that kind."""
+    return f"agent.{kind.value}"
+
+
+def label_of(reader: Reader, address: Address, author: Author) -> str:
+    """How people and models read an address: @nickname, short id, the person or the node."""
+    if author is Author.NODE:
+        return "the node"
+    if author is Author.PERSON or address.session is None:
+        return "the person"
+    session = reader.session(address.session)
+    return session.label if session else f"deleted session {address.session[:8]}"
+
+
+def _role(end: End, exchange: Exchange) -> str:
+    """The end's word as a code, which has no blanks."""
+    return end.role(exchange.kind).replace(" ", "_")
+
+
+def recall(reader: Reader, known: tuple[str, str]) -> Receipt:
+    """The first result of a command done before, as it stands now."""
+    exchange, message = reader.exchange(known[0]), reader.message(known[1])
+    if exchange is None or message is None:
+        raise MeshError(ErrorCode.NOT_FOUND, "That command was done before, and its exchange has been deleted since.")
+    return Receipt(exchange=exchange, message=message, repeated=True)
+
+
+def _texts(**texts: str) -> tuple[tuple[str, str], ...]:
+    """Side texts without secrets, cut to a preview; empty ones are left out."""
+    return tuple((name, preview(text, PREVIEW_CHARS).text) for name, text in texts.items() if text)
+
+
+def _scan(verdict: Verdict | None) -> Scan | None:
+    if verdict is None:
+        return None
+    return Scan(
+        engine=verdict.engine,
+        version=verdict.version,
+        status="clean" if verdict.decision is Decision.RELAY else "flagged",
+        score=verdict.score,
+        rules=tuple(sorted({finding.rule for finding in verdict.findings})),
+    )

@@ -1,0 +1,172 @@
+"""Notices: the one line typed at a prompt which tells an agent to call read_inbox, and the worker that owes them.
+
+A notice counts only when a turn was seen to start. What cannot be typed is held, the reason stands on the ladder, and
+after the last unread notice the sender is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from node.core.delegation import Note
+from node.core.limits import Limits
+from node.core.model import Address, Message, MessageKind, Session, SessionStatus
+from node.core.prompt import HeldReason, PaneRef, Typed
+from node.ledger import Ledger
+from node.ports import Bells, Owed, Store, Tx
+
+_log = logging.getLogger(__name__)
+
+ONE = "[heliograph] A message waits for you. Call the read_inbox tool of heliograph now."
+SEVERAL = "[heliograph] Several messages wait for you. Call the read_inbox tool of heliograph now."
+_SECOND_US = 1_000_000
+_BATCH = 256
+
+
+class NoticeTyper(Protocol):
+    """Types one line at a session's prompt, or says why not."""
+
+    async def type_notice(self, session: Session, pane: PaneRef, text: str) -> Typed: ...
+
+
+class Notices:
+    """The worker of the outbox's notices."""
+
+    def __init__(self, *, store: Store, typer: NoticeTyper, bells: Bells, ledger: Ledger, limits: Limits) -> None:
+        self._store = store
+        self._typer = typer
+        self._bells = bells
+        self._ledger = ledger
+        self._limits = limits
+        self._kicked = asyncio.Event()
+
+    def ring(self, _addresses: Sequence[Address]) -> None:
+        """Something changed: what is due may be due sooner. Implements ports.Bells."""
+        self._kicked.set()
+
+    async def run(self) -> None:
+        """Works until cancelled."""
+        while True:
+            self._kicked.clear()
+            await self.deliver_due()
+            due = await self._store.read(lambda reader: reader.next_due("notify"))
+            pause = float(self._limits.tick_s)
+            if due is not None:
+                pause = min(pause, max(0.05, (due - self._ledger.now_us()) / _SECOND_US))
+            try:
+                async with asyncio.timeout(pause):
+                    await self._kicked.wait()
+            except TimeoutError:
+                continue
+
+    async def deliver_due(self) -> None:
+        """Types what is due, one line a session however many messages wait there."""
+        now = self._ledger.now_us()
+        due = await self._store.read(lambda reader: reader.owed(now, _BATCH))
+        by_session: defaultdict[str, list[Owed]] = defaultdict(list)
+        for owed in due:
+            by_session[owed.session].append(owed)
+        async with asyncio.TaskGroup() as group:
+            for session_id, notices in by_session.items():
+                group.create_task(self._deliver(session_id, notices))
+
+    async def _deliver(self, session_id: str, notices: Sequence[Owed]) -> None:
+        session = await self._store.read(lambda reader: reader.session(session_id))
+        settled = [o for o in notices if o.settled or session is None]
+        done = [o for o in notices if o not in settled and o.notices >= self._limits.notice_times and not o.taken]
+        taken = [o for o in notices if o.taken and o not in settled]
+        wanted = [o for o in notices if o not in settled and o not in done and o not in taken]
+        if settled:
+            await self._store.write(lambda tx: self._drop(tx, settled))
+        if done:
+            self._bells.ring(await self._store.write(lambda tx: self._give_up(tx, done)))
+        if taken:
+            # A call has it in hand; should that call give it back, this notice is still owed.
+            await self._put_off(taken, self._limits.tick_s)
+        if wanted and session is not None:
+            await self._type(session, wanted)
+
+    def _drop(self, tx: Tx, notices: Sequence[Owed]) -> None:
+        for owed in notices:
+            tx.effect_done(owed.outbox)
+
+    async def _put_off(self, notices: Sequence[Owed], seconds: int) -> None:
+        def work(tx: Tx) -> None:
+            for owed in notices:
+                tx.put_off(owed.outbox, self._ledger.now_us() + seconds * _SECOND_US)
+
+        await self._store.write(work)
+
+    async def _type(self, session: Session, wanted: Sequence[Owed]) -> None:
+        if session.status is not SessionStatus.RUNNING or session.pane is None:
+            typed = Typed(held=HeldReason.GONE)
+        else:
+            typed = await self._typer.type_notice(session, session.pane, ONE if len(wanted) == 1 else SEVERAL)
+        await self._store.write(lambda tx: self._note(tx, wanted, typed))
+
+    def _note(self, tx: Tx, wanted: Sequence[Owed], typed: Typed) -> None:
+        now = self._ledger.now_us()
+        for owed in wanted:
+            message = tx.message(owed.message)
+            exchange = tx.exchange(owed.exchange)
+            if message is None or exchange is None:
+                tx.effect_done(owed.outbox)
+            elif typed.held is None:
+                ladder = replace(message.ladder, notices=message.ladder.notices + 1, held=None, confirmed_us=now)
+                tx.set_ladder(message.id, ladder)
+                tx.put_off(owed.outbox, now + self._limits.notice_again_s * _SECOND_US)
+                self._ledger.outcome(tx, exchange, message, "noticed")
+            else:
+                if message.ladder.held != typed.held.value:
+                    tx.set_ladder(message.id, replace(message.ladder, held=typed.held.value))
+                    self._ledger.outcome(tx, exchange, message, "held", typed.held.value)
+                tx.put_off(owed.outbox, now + self._pause(typed.held) * _SECOND_US)
+
+    def _pause(self, held: HeldReason) -> int:
+        """Seconds until the next try. Where a line may have been entered, as long as after a notice."""
+        if held in {HeldReason.UNCONFIRMED, HeldReason.SWALLOWED, HeldReason.GONE}:
+            return self._limits.notice_again_s
+        return self._limits.tick_s
+
+    def _give_up(self, tx: Tx, done: Sequence[Owed]) -> tuple[Address, ...]:
+        told: list[Address] = []
+        for owed in done:
+            tx.effect_done(owed.outbox)
+            message, exchange = tx.message(owed.message), tx.exchange(owed.exchange)
+            if message is None or exchange is None:
+                continue
+            tx.set_ladder(message.id, replace(message.ladder, gave_up_us=self._ledger.now_us()))
+            self._ledger.outcome(tx, exchange, message, "gave_up", "unread")
+            # A note about an unread note would never end.
+            if message.kind is not MessageKind.NOTE:
+                self._ledger.write_notes(tx, exchange, (self._told(message),))
+                told.append(exchange.address(message.sender))
+        return tuple(told)
+
+    def _told(self, message: Message) -> Note:
+        text = (
+            f"Your {message.kind.value} (message {message.number}) was noticed {message.ladder.notices} times and has "
+            "not been read. It stays in the other side's inbox; no further notice will be typed."
+        )
+        return Note(to=message.sender, text=text)
+
+
+class ManyBells:
+    """Rings several bells; the node's commits tell the inbox and the notices alike."""
+
+    def __init__(self) -> None:
+        self._ringers: list[Callable[[Sequence[Address]], None]] = []
+
+    def add(self, ringer: Callable[[Sequence[Address]], None]) -> None:
+        """Adds one to ring."""
+        self._ringers.append(ringer)
+
+    def ring(self, addresses: Sequence[Address]) -> None:
+        """Rings them all."""
+        for ringer in self._ringers:
+            ringer(addresses)

@@ -1,0 +1,259 @@
+"""Sessions: panes of the node's own tmux server, their names, and their endings."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from node.agents import adapter_for
+from node.core import policy
+from node.core.errors import ErrorCode, MeshError
+from node.core.ids import match_prefix, short
+from node.core.limits import Limits
+from node.core.model import DEFAULT_WORKSPACE, AgentState, Session, SessionStatus
+from node.core.text import well_formed
+from node.ledger import Ledger
+from node.ports import Lifecycle, NewSession, Reader, Store, Terminals, Tx
+
+_log = logging.getLogger(__name__)
+
+# What a terminal inherits from its parent and must not pass on: another pane's identity, another node's.
+_NOT_INHERITED = frozenset({"TMUX", "TMUX_PANE", "STY", "HELIOGRAPH_SESSION"})
+_WIDTH, _HEIGHT = 200, 50
+
+
+class Sessions:
+    """Implements ports.Sessions."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        terminals: Terminals,
+        lifecycle: Lifecycle,
+        ledger: Ledger,
+        limits: Limits,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._store = store
+        self._terminals = terminals
+        self._lifecycle = lifecycle
+        self._ledger = ledger
+        self._limits = limits
+        self._environment = dict(environment)
+        # Starting takes a while between checking a nickname and holding it; one start at a time keeps it simple.
+        self._starting = asyncio.Lock()
+
+    async def run(self, new: NewSession) -> tuple[Session, tuple[str, ...]]:
+        """Starts a session in a new pane; the nickname is given before the agent can say a word."""
+        self._check_new(new)
+        async with self._starting:
+            choice = await self._choose(new.nickname, None) if new.nickname else None
+            await self._check_room()
+            session_id = self._ledger.new_id()
+            name = choice.nickname if choice else short(session_id)
+            pane = await self._terminals.start(
+                new.argv,
+                cwd=new.cwd,
+                env=self._env_of(new, session_id),
+                name=name,
+                width=new.width or _WIDTH,
+                height=new.height or _HEIGHT,
+            )
+            now = self._ledger.now_us()
+            session = Session(
+                id=session_id,
+                nickname=choice.nickname if choice else None,
+                title=well_formed(new.title).strip() or policy.derive_title(Path(new.argv[0]).name),
+                workspace=new.workspace or DEFAULT_WORKSPACE,
+                profile=adapter_for(new.argv).name,
+                argv=new.argv,
+                cwd=new.cwd,
+                pane=pane,
+                status=SessionStatus.RUNNING,
+                state=AgentState.UNKNOWN,
+                created_us=now,
+                changed_us=now,
+            )
+            try:
+                await self._store.write(lambda tx: self._put(tx, session, "started"))
+            except MeshError:
+                # An agent that the node has no record of must not stay behind.
+                await self._terminals.kill(pane)
+                raise
+        return session, choice.look_alikes if choice else ()
+
+    def _check_new(self, new: NewSession) -> None:
+        if not new.argv or not new.argv[0]:
+            raise MeshError(ErrorCode.INVALID_ARGUMENT, "No command was given. Example: helio run --nick api -- claude")
+        if new.workspace not in {"", DEFAULT_WORKSPACE}:
+            raise MeshError(
+                ErrorCode.NOT_FOUND,
+                f"There is no workspace {new.workspace!r}; the only one on this node is {DEFAULT_WORKSPACE!r}.",
+            )
+        self._limits.check_text("title", new.title, self._limits.title_chars)
+        if not Path(new.cwd).is_dir():
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT, f"The folder {new.cwd!r} does not exist; start from one that does."
+            )
+
+    async def _check_room(self) -> None:
+        running = [s for s in await self._store.read(lambda r: r.sessions()) if s.status is SessionStatus.RUNNING]
+        if len(running) >= self._limits.sessions:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"{len(running)} sessions run already; the limit is {self._limits.sessions}. Archive some, or raise "
+                "`sessions` under [limits] in config.toml.",
+                {"limit": self._limits.sessions},
+            )
+
+    def _env_of(self, new: NewSession, session_id: str) -> dict[str, str]:
+        env = {k: v for k, v in (dict(new.env) or self._environment).items() if k not in _NOT_INHERITED}
+        home = self._environment.get("HELIOGRAPH_HOME")
+        return env | ({"HELIOGRAPH_HOME": home} if home else {}) | {"HELIOGRAPH_SESSION": session_id}
+
+    async def _choose(self, nickname: str, for_session: str | None) -> policy.NicknameChoice:
+        return await self._store.read(
+            lambda reader: policy.choose_nickname(nickname, reader.sessions(), for_session=for_session)
+        )
+
+    def _put(self, tx: Tx, session: Session, decision: str, reason: str | None = None) -> None:
+        if session.nickname is not None:
+            policy.choose_nickname(session.nickname, tx.sessions(), for_session=session.id)
+        tx.put_session(session)
+        self._ledger.session_row(tx, session, decision, reason)
+
+    async def _find(self, wanted: str) -> Session:
+        return await self._store.read(lambda reader: _find(reader, wanted))
+
+    async def set_nickname(self, wanted: str, nickname: str) -> tuple[Session, tuple[str, ...]]:
+        """Gives a nickname, or takes it away when it is empty."""
+        session = await self._find(wanted)
+        if session.status is SessionStatus.ARCHIVED:
+            raise MeshError(
+                ErrorCode.WRONG_STATE, f"{session.label} is archived and holds no nickname; unarchive it first."
+            )
+        choice = await self._choose(nickname, session.id) if nickname else None
+        changed = self._changed(session, nickname=choice.nickname if choice else None)
+        await self._store.write(lambda tx: self._put(tx, changed, "named"))
+        if changed.pane is not None and changed.status is SessionStatus.RUNNING:
+            await self._terminals.rename(changed.pane, choice.nickname if choice else short(session.id))
+        return changed, choice.look_alikes if choice else ()
+
+    async def rename(self, wanted: str, title: str) -> Session:
+        """Changes the title."""
+        title = well_formed(title).strip()
+        self._limits.check_text("title", title, self._limits.title_chars)
+        if not title:
+            raise MeshError(ErrorCode.INVALID_ARGUMENT, "The title is empty; give at least one word.")
+        changed = self._changed(await self._find(wanted), title=title)
+        await self._store.write(lambda tx: self._put(tx, changed, "renamed"))
+        return changed
+
+    async def archive(self, wanted: str) -> Session:
+        """Puts a session away: its terminal ends, what it owed is told to those who wait."""
+        session = await self._find(wanted)
+        if session.status is SessionStatus.ARCHIVED:
+            return session
+        changed = self._changed(session, status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
+        await self._store.write(lambda tx: self._put_archived(tx, changed))
+        if session.pane is not None and session.status is SessionStatus.RUNNING:
+            await self._terminals.kill(session.pane)
+        await self._lifecycle.session_ended(session.id)
+        return changed
+
+    def _put_archived(self, tx: Tx, session: Session) -> None:
+        tx.put_session(session)
+        self._ledger.session_row(tx, session, "archived")
+
+    async def unarchive(self, wanted: str) -> tuple[Session, str]:
+        """Takes a session out again, ended; without its nickname if another took it meanwhile."""
+        session = await self._find(wanted)
+        if session.status is not SessionStatus.ARCHIVED:
+            raise MeshError(ErrorCode.WRONG_STATE, f"{session.label} is not archived.")
+        lost = ""
+        if session.nickname is not None:
+            try:
+                await self._choose(session.nickname, session.id)
+            except MeshError as taken:
+                if taken.code is not ErrorCode.ALREADY_EXISTS:
+                    raise
+                lost = session.nickname
+        changed = self._changed(
+            session, status=SessionStatus.ENDED, nickname=None if lost else session.nickname, pane=None
+        )
+        await self._store.write(lambda tx: self._put(tx, changed, "unarchived"))
+        return changed, lost
+
+    async def remove(self, wanted: str) -> tuple[str, tuple[str, ...]]:
+        """Deletes a session for good; exchanges it had not delivered fail, and their openers are told."""
+        session = await self._find(wanted)
+        if session.pane is not None and session.status is SessionStatus.RUNNING:
+            await self._terminals.kill(session.pane)
+        failed = await self._lifecycle.session_removed(session.id)
+
+        def work(tx: Tx) -> None:
+            self._ledger.session_row(tx, session, "removed")
+            tx.remove_session(session.id)
+
+        await self._store.write(work)
+        return session.id, failed
+
+    async def attach_argv(self, wanted: str) -> tuple[str, ...]:
+        """The command that shows a running session's terminal."""
+        session = await self._find(wanted)
+        if session.pane is None or session.status is not SessionStatus.RUNNING:
+            raise MeshError(
+                ErrorCode.WRONG_STATE, f"{session.label} has {session.status.value}; there is no terminal to show."
+            )
+        return self._terminals.attach_argv(session.pane)
+
+    async def watch_once(self) -> None:
+        """Compares the records with the panes that exist; notes sessions which ended meanwhile."""
+        panes = set(await self._terminals.panes())
+        for session in await self._store.read(lambda reader: reader.sessions()):
+            if session.status is SessionStatus.RUNNING and session.pane not in panes:
+                await self._note_end(session)
+
+    async def _note_end(self, session: Session) -> None:
+        ended = self._changed(session, status=SessionStatus.ENDED, state=AgentState.ENDED)
+
+        def work(tx: Tx) -> bool:
+            now = tx.session(session.id)
+            if now is None or now.status is not SessionStatus.RUNNING or now.pane != session.pane:
+                return False
+            self._put(tx, replace(ended, nickname=now.nickname, title=now.title), "ended")
+            return True
+
+        if await self._store.write(work):
+            _log.info("session %s ended", session.id)
+            await self._lifecycle.session_ended(session.id)
+
+    async def archive_by_id(self, session_id: str) -> None:
+        """Archives the session of a closed delegation; one that is gone already needs nothing."""
+        session = await self._store.read(lambda reader: reader.session(session_id))
+        if session is not None:
+            await self.archive(session.id)
+
+    def _changed(self, session: Session, **changes: object) -> Session:
+        return replace(session, changed_us=self._ledger.now_us(), **changes)  # type: ignore[arg-type]
+
+
+def _find(reader: Reader, wanted: str) -> Session:
+    sessions = reader.sessions(archived=True)
+    named = [s for s in sessions if s.status is not SessionStatus.ARCHIVED]
+    try:
+        return policy.find_session(wanted, named)
+    except MeshError:
+        by_id = {s.id: s for s in sessions}
+        if wanted.startswith("@"):
+            raise
+        try:
+            return by_id[match_prefix(wanted, by_id, what="session")]
+        except MeshError as error:
+            if error.code is ErrorCode.AMBIGUOUS:
+                raise
+        raise

@@ -1,0 +1,283 @@
+"""Questions to the database. Every SQL SELECT of the node stands here."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import TypeVar
+
+from node.core.effects import ArchiveSession, Effect, Notify
+from node.core.merkle import HASH_BYTES
+from node.core.model import Address, Exchange, Message, Session
+from node.core.prompt import PaneRef
+from node.core.timeline import Head
+from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
+from node.store.rows import (
+    EXCHANGE_COLUMNS,
+    MESSAGE_COLUMNS,
+    SESSION_COLUMNS,
+    SqlValue,
+    exchange_of,
+    message_of,
+    session_of,
+)
+
+T = TypeVar("T")
+
+_UNREAD = "landed_us IS NOT NULL AND read_us IS NULL AND lease IS NULL AND to_node = ? AND to_session = ?"
+_CALL_COLUMNS = "id, session, digest, key, state, created_us"
+
+
+def address_values(address: Address) -> tuple[str, str]:
+    """An address as its two columns."""
+    return address.node, address.session or ""
+
+
+class SqliteReader:
+    """Implements ports.Reader over one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self._db = connection
+
+    def consistently(self, work: Callable[[Reader], T]) -> T:
+        """Runs `work` inside one read transaction, so that all its questions see one state."""
+        self._db.execute("BEGIN")
+        try:
+            return work(self)
+        finally:
+            self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._db.close()
+
+    def _all(self, sql: str, *values: SqlValue) -> list[sqlite3.Row]:
+        return self._db.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, *values: SqlValue) -> sqlite3.Row | None:
+        row: sqlite3.Row | None = self._db.execute(sql, values).fetchone()
+        return row
+
+    def _only(self, sql: str, *values: SqlValue) -> sqlite3.Row:
+        row = self._one(sql, *values)
+        if row is None:
+            raise sqlite3.DatabaseError("a row that the database always has is gone")
+        return row
+
+    def sessions(self, *, archived: bool = False) -> tuple[Session, ...]:
+        """Sessions, newest first; archived ones only on demand."""
+        where = "" if archived else "WHERE status <> 'archived'"
+        return tuple(
+            session_of(row)
+            for row in self._all(f"SELECT {SESSION_COLUMNS} FROM sessions {where} ORDER BY created_us DESC, id")
+        )
+
+    def session(self, session_id: str) -> Session | None:
+        """The session of that whole id."""
+        row = self._one(f"SELECT {SESSION_COLUMNS} FROM sessions WHERE id = ?", session_id)
+        return session_of(row) if row else None
+
+    def session_at(self, pane: PaneRef) -> Session | None:
+        """The session whose terminal is exactly that pane: same server, id, process and start of the process."""
+        row = self._one(
+            f"SELECT {SESSION_COLUMNS} FROM sessions "
+            "WHERE pane_id = ? AND pane_pid = ? AND pane_started = ? AND pane_server = ? AND status = 'running'",
+            pane.pane,
+            pane.pid,
+            pane.started,
+            pane.server,
+        )
+        return session_of(row) if row else None
+
+    def exchange(self, exchange_id: str) -> Exchange | None:
+        """The exchange of that whole id."""
+        row = self._one(f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE id = ?", exchange_id)
+        return exchange_of(row) if row else None
+
+    def exchange_with(self, message: Message) -> Exchange:
+        """The exchange that a message belongs to."""
+        return exchange_of(self._only(f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE id = ?", message.exchange))
+
+    def exchanges_of(self, address: Address, *, closed: bool) -> tuple[Exchange, ...]:
+        """Exchanges that `address` is an end of and may know of, newest change first.
+
+        One whose opening was withheld exists for its opener only.
+        """
+        node, session = address_values(address)
+        still = "" if closed else "AND closed = 0"
+        rows = self._all(
+            f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE opener_session = ? AND opener_node = ? {still} UNION ALL "
+            f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE worker_session = ? AND worker_node = ? {still} "
+            "AND NOT (opener_session = worker_session AND opener_node = worker_node) "
+            "AND COALESCE(reason, '') <> 'withheld' ORDER BY changed_us DESC, id",
+            session,
+            node,
+            session,
+            node,
+        )
+        return tuple(exchange_of(row) for row in rows)
+
+    def exchanges(self, *, closed: bool, limit: int) -> tuple[Exchange, ...]:
+        """Exchanges of the whole node, newest change first."""
+        where = "" if closed else "WHERE closed = 0"
+        rows = self._all(
+            f"SELECT {EXCHANGE_COLUMNS} FROM exchanges {where} ORDER BY changed_us DESC, id LIMIT ?", limit
+        )
+        return tuple(exchange_of(row) for row in rows)
+
+    def message(self, message_id: str) -> Message | None:
+        """The message of that whole id."""
+        row = self._one(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE id = ?", message_id)
+        return message_of(row) if row else None
+
+    def messages(self, exchange_id: str) -> tuple[Message, ...]:
+        """The messages of an exchange by number."""
+        rows = self._all(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE exchange = ? ORDER BY number", exchange_id)
+        return tuple(message_of(row) for row in rows)
+
+    def unread(self, address: Address, exchange_id: str | None, limit: int) -> tuple[Message, ...]:
+        """Landed messages for `address` that no call has taken, in the order they landed."""
+        only = "" if exchange_id is None else "AND exchange = ?"
+        values: tuple[SqlValue, ...] = () if exchange_id is None else (exchange_id,)
+        rows = self._all(
+            f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_UNREAD} {only} "
+            "ORDER BY landed_us, exchange, number LIMIT ?",
+            *address_values(address),
+            *values,
+            limit,
+        )
+        return tuple(message_of(row) for row in rows)
+
+    def unread_counts(self, address: Address) -> tuple[tuple[str, int], ...]:
+        """(exchange id, unread messages) for `address`."""
+        rows = self._all(
+            f"SELECT exchange, COUNT(*) AS n FROM messages WHERE {_UNREAD} GROUP BY exchange ORDER BY exchange",
+            *address_values(address),
+        )
+        return tuple((row["exchange"], row["n"]) for row in rows)
+
+    def command(self, key: str) -> tuple[str, str] | None:
+        """(exchange id, message id) that the command of that key came to."""
+        row = self._one("SELECT exchange, message FROM commands WHERE key = ?", key)
+        return (row["exchange"], row["message"]) if row else None
+
+    def call(self, call_id: str) -> CallRecord | None:
+        """The call of that id."""
+        row = self._one(f"SELECT {_CALL_COLUMNS} FROM calls WHERE id = ?", call_id)
+        return _call_of(row) if row else None
+
+    def repeated_call(self, session_id: str, digest: str, since_us: int) -> CallRecord | None:
+        """The newest call of that session with that digest, unless its client is known to have the answer."""
+        row = self._one(
+            f"SELECT {_CALL_COLUMNS} FROM calls WHERE session = ? AND digest = ? AND created_us >= ? "
+            "ORDER BY created_us DESC, id DESC LIMIT 1",
+            session_id,
+            digest,
+            since_us,
+        )
+        return _call_of(row) if row and row["state"] != "settled" else None
+
+    def open_calls(self) -> tuple[CallRecord, ...]:
+        """Calls that are neither settled nor abandoned."""
+        return tuple(
+            _call_of(row)
+            for row in self._all(f"SELECT {_CALL_COLUMNS} FROM calls WHERE state IN ('running', 'answered')")
+        )
+
+    def owed(self, now_us: int, limit: int) -> tuple[Owed, ...]:
+        """Notices that are due, oldest first, with how often their message was noticed; settled ones included."""
+        rows = self._all(
+            "SELECT o.id, o.message, o.session, m.exchange, m.notices, m.lease, m.read_us "
+            "FROM outbox o JOIN messages m ON m.id = o.message "
+            "WHERE o.kind = 'notify' AND o.due_us <= ? ORDER BY o.due_us, o.id LIMIT ?",
+            now_us,
+            limit,
+        )
+        return tuple(
+            Owed(
+                outbox=row["id"],
+                message=row["message"],
+                exchange=row["exchange"],
+                session=row["session"],
+                notices=row["notices"],
+                taken=row["lease"] is not None,
+                settled=row["read_us"] is not None,
+            )
+            for row in rows
+        )
+
+    def owed_count(self) -> int:
+        """How many notices are owed, due or not."""
+        row = self._one("SELECT COUNT(*) AS n FROM outbox WHERE kind = 'notify'")
+        return int(row["n"]) if row else 0
+
+    def next_due(self, kind: str) -> int | None:
+        """When the next effect of that kind is due, or None when there is none."""
+        row = self._one("SELECT MIN(due_us) AS due FROM outbox WHERE kind = ?", kind)
+        return None if row is None or row["due"] is None else int(row["due"])
+
+    def effects(self, kind: str, now_us: int, limit: int) -> tuple[tuple[int, Effect], ...]:
+        """(outbox id, effect) of one kind that is due."""
+        rows = self._all(
+            "SELECT id, kind, session, message FROM outbox WHERE kind = ? AND due_us <= ? ORDER BY due_us, id LIMIT ?",
+            kind,
+            now_us,
+            limit,
+        )
+        return tuple((row["id"], _effect_of(row)) for row in rows)
+
+    def rows(self, after: int, limit: int) -> tuple[StoredRow, ...]:
+        """Timeline rows with a sequence number of at least `after`, in order, with their side texts."""
+        rows = self._all("SELECT seq, data, leaf FROM timeline WHERE seq >= ? ORDER BY seq LIMIT ?", after, limit)
+        if not rows:
+            return ()
+        side: dict[int, list[tuple[str, str]]] = {}
+        for row in self._all(
+            "SELECT seq, field, body FROM timeline_side WHERE seq BETWEEN ? AND ? ORDER BY seq, field",
+            rows[0]["seq"],
+            rows[-1]["seq"],
+        ):
+            side.setdefault(row["seq"], []).append((row["field"], row["body"]))
+        return tuple(
+            StoredRow(seq=row["seq"], data=row["data"], leaf=row["leaf"], side=tuple(side.get(row["seq"], ())))
+            for row in rows
+        )
+
+    def size(self) -> int:
+        """How many rows the timeline claims to have."""
+        return self.head().size
+
+    def head(self) -> Head:
+        """Where the timeline stands, as stored."""
+        row = self._only("SELECT origin, size, last, frontier FROM timeline_head WHERE one = 1")
+        folded: bytes = row["frontier"]
+        frontier = tuple(folded[at : at + HASH_BYTES] for at in range(0, len(folded), HASH_BYTES))
+        return Head(origin=row["origin"], size=row["size"], last=row["last"], frontier=frontier)
+
+    def counts(self) -> Counts:
+        """How much of everything there is."""
+        row = self._only(
+            "SELECT (SELECT COUNT(*) FROM sessions WHERE status = 'running') AS running, "
+            "(SELECT COUNT(*) FROM sessions WHERE status = 'ended') AS ended, "
+            "(SELECT COUNT(*) FROM exchanges WHERE closed = 0) AS open, "
+            "(SELECT COUNT(*) FROM exchanges WHERE closed = 0 AND questions <> '[]') AS asked"
+        )
+        return Counts(running=row["running"], ended=row["ended"], open=row["open"], asked=row["asked"])
+
+
+def _call_of(row: sqlite3.Row) -> CallRecord:
+    return CallRecord(
+        id=row["id"],
+        session=row["session"],
+        digest=row["digest"],
+        key=row["key"],
+        state=row["state"],
+        created_us=row["created_us"],
+    )
+
+
+def _effect_of(row: sqlite3.Row) -> Effect:
+    if row["kind"] == "archive":
+        return ArchiveSession(session=row["session"])
+    return Notify(session=row["session"], message=row["message"], quiet=False)

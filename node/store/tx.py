@@ -1,0 +1,169 @@
+"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from node.core import timeline
+from node.core.effects import ArchiveSession, Effect, Notify
+from node.core.model import Address, Exchange, Ladder, Message, Session
+from node.ports import CallRecord, Entropy
+from node.store.reader import SqliteReader, address_values
+from node.store.rows import (
+    EXCHANGE_COLUMNS,
+    MESSAGE_COLUMNS,
+    SESSION_COLUMNS,
+    exchange_values,
+    ladder_values,
+    message_of,
+    message_values,
+    session_values,
+)
+
+
+def _marks(columns: str) -> str:
+    return ", ".join("?" * len(columns.split(",")))
+
+
+_PUT_SESSION = f"INSERT OR REPLACE INTO sessions ({SESSION_COLUMNS}) VALUES ({_marks(SESSION_COLUMNS)})"
+_PUT_EXCHANGE = (
+    f"INSERT INTO exchanges ({EXCHANGE_COLUMNS}) VALUES ({_marks(EXCHANGE_COLUMNS)}) ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{c.strip()} = excluded.{c.strip()}" for c in EXCHANGE_COLUMNS.split(",")[1:])
+)
+_ADD_MESSAGE = f"INSERT INTO messages ({MESSAGE_COLUMNS}, to_node, to_session) VALUES ({_marks(MESSAGE_COLUMNS)}, ?, ?)"
+_SET_LADDER = (
+    "UPDATE messages SET recorded_us = ?, screened = ?, landed_us = ?, notices = ?, held = ?, confirmed_us = ?, "
+    "read_us = ?, answered_us = ?, gave_up_us = ? WHERE id = ?"
+)
+
+
+def save_head(connection: sqlite3.Connection, head: timeline.Head) -> None:
+    """Stores the head; part of the transaction that wrote the rows."""
+    connection.execute(
+        "UPDATE timeline_head SET size = ?, last = ?, frontier = ? WHERE one = 1",
+        (head.size, head.last, b"".join(head.frontier)),
+    )
+
+
+class SqliteTx(SqliteReader):
+    """Implements ports.Tx inside a transaction that the engine began."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        row_clock: Callable[[], timeline.Clock],
+        entropy: Entropy,
+    ) -> None:
+        super().__init__(connection)
+        self.log = self.head()
+        self._row_clock = row_clock
+        self._entropy = entropy
+
+    def put_session(self, session: Session) -> None:
+        """Inserts or replaces a session."""
+        self._db.execute(_PUT_SESSION, session_values(session))
+
+    def remove_session(self, session_id: str) -> None:
+        """Deletes a session and the notices owed to it; its exchanges stay as record."""
+        self._db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        self._db.execute("DELETE FROM outbox WHERE session = ?", (session_id,))
+
+    def put_exchange(self, exchange: Exchange) -> None:
+        """Inserts or updates an exchange."""
+        self._db.execute(_PUT_EXCHANGE, exchange_values(exchange))
+
+    def add_message(self, message: Message, to: Address) -> None:
+        """Inserts a message for the inbox of `to`."""
+        self._db.execute(_ADD_MESSAGE, (*message_values(message), *address_values(to)))
+
+    def set_ladder(self, message_id: str, ladder: Ladder) -> None:
+        """Updates how far a message got."""
+        self._db.execute(_SET_LADDER, (*ladder_values(ladder), message_id))
+
+    def add_command(self, key: str, exchange_id: str, message_id: str, now_us: int) -> None:
+        """Remembers what the command of that key came to."""
+        self._db.execute("INSERT INTO commands VALUES (?, ?, ?, ?)", (key, exchange_id, message_id, now_us))
+
+    def add_effect(self, effect: Effect, due_us: int) -> None:
+        """Puts an effect into the outbox."""
+        match effect:
+            case Notify(session=session, message=message):
+                self._add_outbox("notify", session, message, due_us)
+            case ArchiveSession(session=session):
+                self._add_outbox("archive", session, "", due_us)
+
+    def _add_outbox(self, kind: str, session: str, message: str, due_us: int) -> None:
+        self._db.execute(
+            "INSERT INTO outbox (kind, session, message, due_us) VALUES (?, ?, ?, ?)", (kind, session, message, due_us)
+        )
+
+    def put_off(self, outbox: int, due_us: int) -> None:
+        """Makes an effect due again later."""
+        self._db.execute("UPDATE outbox SET due_us = ?, attempts = attempts + 1 WHERE id = ?", (due_us, outbox))
+
+    def effect_done(self, outbox: int) -> None:
+        """Takes an effect out of the outbox."""
+        self._db.execute("DELETE FROM outbox WHERE id = ?", (outbox,))
+
+    def hasten(self, session_id: str, now_us: int) -> None:
+        """Makes what was held for a session due at once."""
+        self._db.execute(
+            "UPDATE outbox SET due_us = ? WHERE kind = 'notify' AND session = ? AND message IN "
+            "(SELECT id FROM messages WHERE held IS NOT NULL)",
+            (now_us, session_id),
+        )
+
+    def open_call(self, call: CallRecord) -> None:
+        """Remembers a call; one that is known already runs again under its first key."""
+        self._db.execute(
+            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state",
+            (call.id, call.session, call.digest, call.key, call.state, call.created_us),
+        )
+
+    def set_call(self, call_id: str, state: str) -> None:
+        """Changes a call's state."""
+        self._db.execute("UPDATE calls SET state = ? WHERE id = ?", (state, call_id))
+
+    def forget_before(self, then_us: int) -> None:
+        """Drops remembered calls and command keys older than `then_us`, settled or not."""
+        self._db.execute("DELETE FROM calls WHERE created_us < ? AND state IN ('settled', 'abandoned')", (then_us,))
+        self._db.execute("DELETE FROM commands WHERE created_us < ?", (then_us,))
+
+    def lease(self, message_id: str, call_id: str) -> None:
+        """Hands a message to a call."""
+        self._db.execute("UPDATE messages SET lease = ?, taken_by = ? WHERE id = ?", (call_id, call_id, message_id))
+
+    def leased(self, call_id: str) -> tuple[Message, ...]:
+        """What a call holds."""
+        rows = self._all(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE taken_by = ? AND lease = ?", call_id, call_id)
+        return tuple(message_of(row) for row in rows)
+
+    def release(self, call_id: str) -> tuple[Message, ...]:
+        """Makes all that a call took unread again, even what counted as read; gives what changed."""
+        rows = self._all(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE taken_by = ?", call_id)
+        self._db.execute(
+            "UPDATE messages SET lease = NULL, taken_by = NULL, read_us = NULL WHERE taken_by = ?", (call_id,)
+        )
+        return tuple(message_of(row) for row in rows)
+
+    def mark_read(self, message_id: str, now_us: int) -> None:
+        """The reader has the message for sure; no notice is owed for it any more."""
+        self._db.execute("UPDATE messages SET lease = NULL, read_us = ? WHERE id = ?", (now_us, message_id))
+        self.drop_notices(message_id)
+
+    def drop_notices(self, message_id: str) -> None:
+        """Takes back the notices owed for a message."""
+        self._db.execute("DELETE FROM outbox WHERE kind = 'notify' AND message = ?", (message_id,))
+
+    def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
+        """Appends a timeline row with commitments to its side texts; gives its sequence number."""
+        salted = [(field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
+        if salted:
+            row = replace(row, side={name: timeline.commitment(salt, text) for name, salt, text in salted})
+        self.log, entry = timeline.append(self.log, self._row_clock(), row)
+        self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (entry.seq, entry.data, entry.leaf))
+        for field, salt, text in salted:
+            self._db.execute("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", (entry.seq, field, salt, text))
+        return entry.seq
