@@ -1,0 +1,55 @@
+"""How a command reaches the node: one connection for the length of one call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from node.core.errors import MeshError
+from node.core.views import ExchangeView
+from node.platform import paths
+
+if TYPE_CHECKING:
+    from node.local_client import LocalClient
+
+T = TypeVar("T")
+COMPLETION_SECONDS = 0.5
+
+
+def on_node(work: Callable[[LocalClient], Awaitable[T]], *, patience_s: float | None = None) -> T:
+    """What `work` comes to with a connected client of the node at the home; any MeshError of the client."""
+    # Imports gRPC, which help, completion scripts and refusals of usage never need.
+    from node.local_client import CONNECT_SECONDS, LocalClient
+
+    async def connected() -> T:
+        async with LocalClient(paths.home(), patience_s=patience_s or CONNECT_SECONDS) as node:
+            return await work(node)
+
+    return asyncio.run(connected())
+
+
+def labels_for_completion(*, archived: bool) -> tuple[str, ...]:
+    """What names a session, or nothing when the node does not answer quickly: a completion never complains."""
+    try:
+        sessions = on_node(lambda node: node.sessions(archived=archived), patience_s=COMPLETION_SECONDS)
+    except (MeshError, OSError):
+        return ()
+    return tuple(session.label for session in sessions)
+
+
+def exchange_ids_for_completion() -> tuple[tuple[str, str], ...]:
+    """Ids of open exchanges with their titles, or nothing when the node does not answer quickly."""
+    return tuple((exchange.id, exchange.title) for exchange in _open_exchanges())
+
+
+def question_ids_for_completion() -> tuple[tuple[str, str], ...]:
+    """Ids of open questions with their exchanges' titles, or nothing when the node does not answer quickly."""
+    return tuple((question, exchange.title) for exchange in _open_exchanges() for question in exchange.questions)
+
+
+def _open_exchanges() -> tuple[ExchangeView, ...]:
+    try:
+        return on_node(lambda node: node.exchanges(), patience_s=COMPLETION_SECONDS)
+    except (MeshError, OSError):
+        return ()

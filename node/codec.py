@@ -1,0 +1,390 @@
+"""Between protobuf messages and plain values, for the local API: protobuf stops here, on both of its ends.
+
+An absent text is empty on the wire and a time not yet come is 0; both are None in views. Values from the wire are
+checked: an enum value that this version does not know is UNSUPPORTED, anything else malformed INVALID_ARGUMENT.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
+
+from node.core.errors import ErrorCode, MeshError
+from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
+from node.core.timeline import ProblemCode
+from node.core.views import (
+    ArrivalView,
+    ExchangeView,
+    LadderView,
+    MessageView,
+    ProblemView,
+    ReceiptView,
+    SessionView,
+    StatusView,
+    TimelineRowView,
+    VerifyResultView,
+    VerifyView,
+)
+from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
+from node.wire.v1 import local_pb2 as pb
+
+# What both ends of the local API agree on.
+SOCKET_NAME: Final = "local.sock"
+TOKEN_NAME: Final = "token"  # noqa: S105  (a file's name)
+TOKEN_METADATA: Final = "helio-token"  # noqa: S105  (a header's name)
+REQUEST_BYTES: Final = 4 * 1024 * 1024
+RESPONSE_BYTES: Final = 32 * 1024 * 1024
+PAGE_BYTES: Final = 1024 * 1024
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class ReceiptWire(Protocol):
+    """The five answers to a command: SendRequest, AnswerQuestion, SteerExchange, CloseExchange, CancelExchange."""
+
+    @property
+    def exchange(self) -> pb.Exchange: ...
+    @property
+    def message(self) -> pb.Message: ...
+    @property
+    def repeated(self) -> bool: ...
+
+
+def status_to_wire(status: NodeStatus) -> pb.StatusResponse:
+    return pb.StatusResponse(
+        node_id=status.node_id,
+        version=status.version,
+        pid=status.pid,
+        started_us=status.started_us,
+        home=_text(status.home),
+        sessions_running=status.sessions_running,
+        sessions_ended=status.sessions_ended,
+        exchanges_open=status.exchanges_open,
+        questions_open=status.questions_open,
+        timeline_rows=status.timeline_rows,
+        timeline_writable=status.timeline_writable,
+        screen_engine=status.screen_engine,
+        screen_version=status.screen_version,
+        notices_owed=status.notices_owed,
+        agents_connected=status.agents_connected,
+        tmux_version=status.tmux_version,
+    )
+
+
+def status_from_wire(wire: pb.StatusResponse) -> StatusView:
+    return StatusView(
+        node_id=wire.node_id,
+        version=wire.version,
+        pid=wire.pid,
+        started_us=wire.started_us,
+        home=wire.home,
+        sessions_running=wire.sessions_running,
+        sessions_ended=wire.sessions_ended,
+        exchanges_open=wire.exchanges_open,
+        questions_open=wire.questions_open,
+        timeline_rows=wire.timeline_rows,
+        timeline_writable=wire.timeline_writable,
+        screen_engine=wire.screen_engine,
+        screen_version=wire.screen_version,
+        notices_owed=wire.notices_owed,
+        agents_connected=wire.agents_connected,
+        tmux_version=wire.tmux_version,
+    )
+
+
+def new_session_to_wire(new: NewSession) -> pb.RunSessionRequest:
+    """ValueError when an argument, the folder or a variable is not Unicode text."""
+    return pb.RunSessionRequest(
+        argv=new.argv,
+        cwd=new.cwd,
+        nickname=new.nickname,
+        title=new.title,
+        workspace=new.workspace,
+        env=dict(new.env),
+        width=new.width,
+        height=new.height,
+    )
+
+
+def new_session_from_wire(wire: pb.RunSessionRequest) -> NewSession:
+    return NewSession(
+        argv=tuple(wire.argv),
+        cwd=wire.cwd,
+        nickname=wire.nickname,
+        title=wire.title,
+        workspace=wire.workspace,
+        env=tuple(sorted(wire.env.items())),
+        width=wire.width,
+        height=wire.height,
+    )
+
+
+def session_to_wire(view: SessionView) -> pb.Session:
+    return pb.Session(
+        id=view.id,
+        nickname=view.nickname or "",
+        title=_text(view.title),
+        workspace=_text(view.workspace),
+        profile=_text(view.profile),
+        argv=[_text(argument) for argument in view.argv],
+        cwd=_text(view.cwd),
+        status=view.status.value,
+        state=view.state.value,
+        created_us=view.created_us,
+        changed_us=view.changed_us,
+        unread=view.unread,
+        open_exchanges=view.open_exchanges,
+    )
+
+
+def session_from_wire(wire: pb.Session) -> SessionView:
+    return SessionView(
+        id=wire.id,
+        nickname=wire.nickname or None,
+        title=wire.title,
+        workspace=wire.workspace,
+        profile=wire.profile,
+        argv=tuple(wire.argv),
+        cwd=wire.cwd,
+        status=_known(SessionStatus, wire.status),
+        state=_known(AgentState, wire.state),
+        created_us=wire.created_us,
+        changed_us=wire.changed_us,
+        unread=wire.unread,
+        open_exchanges=wire.open_exchanges,
+    )
+
+
+def ladder_to_wire(view: LadderView) -> pb.Ladder:
+    return pb.Ladder(
+        rung=_text(view.rung),
+        recorded_us=view.recorded_us,
+        screened=view.screened,
+        landed_us=view.landed_us or 0,
+        notices=view.notices,
+        held=_text(view.held or ""),
+        confirmed_us=view.confirmed_us or 0,
+        read_us=view.read_us or 0,
+        answered_us=view.answered_us or 0,
+        gave_up_us=view.gave_up_us or 0,
+    )
+
+
+def ladder_from_wire(wire: pb.Ladder) -> LadderView:
+    return LadderView(
+        rung=wire.rung,
+        recorded_us=wire.recorded_us,
+        screened=wire.screened,
+        landed_us=wire.landed_us or None,
+        notices=wire.notices,
+        held=wire.held or None,
+        confirmed_us=wire.confirmed_us or None,
+        read_us=wire.read_us or None,
+        answered_us=wire.answered_us or None,
+        gave_up_us=wire.gave_up_us or None,
+    )
+
+
+def message_to_wire(view: MessageView) -> pb.Message:
+    return pb.Message(
+        id=view.id,
+        exchange=view.exchange,
+        number=view.number,
+        kind=view.kind.value,
+        sender_end=view.sender_end.value,
+        author=view.author.value,
+        sender=_text(view.sender),
+        title=_text(view.title),
+        text=_text(view.text),
+        reply_to=view.reply_to or "",
+        ladder=ladder_to_wire(view.ladder),
+        withheld=view.withheld,
+        snippet=_text(view.snippet),
+        advice=_text(view.advice),
+    )
+
+
+def message_from_wire(wire: pb.Message) -> MessageView:
+    return MessageView(
+        id=wire.id,
+        exchange=wire.exchange,
+        number=wire.number,
+        kind=_known(MessageKind, wire.kind),
+        sender_end=_known(End, wire.sender_end),
+        author=_known(Author, wire.author),
+        sender=wire.sender,
+        title=wire.title,
+        text=wire.text,
+        reply_to=wire.reply_to or None,
+        ladder=ladder_from_wire(wire.ladder),
+        withheld=wire.withheld,
+        snippet=wire.snippet,
+        advice=wire.advice,
+    )
+
+
+def exchange_to_wire(view: ExchangeView) -> pb.Exchange:
+    return pb.Exchange(
+        id=view.id,
+        kind=view.kind.value,
+        status=view.status.value,
+        status_words=view.status_words,
+        title=_text(view.title),
+        opener=_text(view.opener),
+        worker=_text(view.worker),
+        opener_session=view.opener_session or "",
+        worker_session=view.worker_session or "",
+        chain=view.chain,
+        hops=[_text(hop) for hop in view.hops],
+        parent=view.parent or "",
+        questions=view.questions,
+        reason=_text(view.reason or ""),
+        opened_us=view.opened_us,
+        changed_us=view.changed_us,
+        messages=view.messages,
+        last_word=_text(view.last_word),
+        rung=_text(view.rung),
+    )
+
+
+def exchange_from_wire(wire: pb.Exchange) -> ExchangeView:
+    return ExchangeView(
+        id=wire.id,
+        kind=_known(Kind, wire.kind),
+        status=_known(Status, wire.status),
+        status_words=wire.status_words,
+        title=wire.title,
+        opener=wire.opener,
+        worker=wire.worker,
+        opener_session=wire.opener_session or None,
+        worker_session=wire.worker_session or None,
+        chain=wire.chain,
+        hops=tuple(wire.hops),
+        parent=wire.parent or None,
+        questions=tuple(wire.questions),
+        reason=wire.reason or None,
+        opened_us=wire.opened_us,
+        changed_us=wire.changed_us,
+        messages=wire.messages,
+        last_word=wire.last_word,
+        rung=wire.rung,
+    )
+
+
+def receipt_from_wire(wire: ReceiptWire) -> ReceiptView:
+    return ReceiptView(
+        exchange=exchange_from_wire(wire.exchange),
+        message=message_from_wire(wire.message),
+        repeated=wire.repeated,
+    )
+
+
+def arrival_to_wire(view: ArrivalView) -> pb.WaitExchangeResponse:
+    return pb.WaitExchangeResponse(
+        exchange=exchange_to_wire(view.exchange),
+        messages=[message_to_wire(message) for message in view.messages],
+        timed_out=view.timed_out,
+        remaining=view.remaining,
+    )
+
+
+def arrival_from_wire(wire: pb.WaitExchangeResponse) -> ArrivalView:
+    return ArrivalView(
+        exchange=exchange_from_wire(wire.exchange),
+        messages=tuple(message_from_wire(message) for message in wire.messages),
+        timed_out=wire.timed_out,
+        remaining=wire.remaining,
+    )
+
+
+def row_filter_to_wire(wanted: RowFilter, *, follow: bool) -> pb.ReadTimelineRequest:
+    """ValueError when a number does not fit its field."""
+    return pb.ReadTimelineRequest(
+        from_seq=wanted.from_seq,
+        limit=wanted.limit,
+        follow=follow,
+        engine=wanted.engine,
+        decision=wanted.decision,
+        session=wanted.session,
+        exchange=wanted.exchange,
+        message=wanted.message,
+        since_us=wanted.since_us,
+        until_us=wanted.until_us,
+        tail=wanted.tail,
+    )
+
+
+def row_filter_from_wire(wire: pb.ReadTimelineRequest) -> RowFilter:
+    return RowFilter(
+        from_seq=wire.from_seq,
+        limit=wire.limit,
+        engine=wire.engine,
+        decision=wire.decision,
+        session=wire.session,
+        exchange=wire.exchange,
+        message=wire.message,
+        since_us=wire.since_us,
+        until_us=wire.until_us,
+        tail=wire.tail,
+    )
+
+
+def row_to_wire(row: StoredRow) -> pb.ReadTimelineResponse:
+    return pb.ReadTimelineResponse(
+        seq=row.seq,
+        data=row.data,
+        leaf=row.leaf,
+        side={name: _text(text) for name, text in row.side},
+    )
+
+
+def row_from_wire(wire: pb.ReadTimelineResponse) -> TimelineRowView:
+    return TimelineRowView(seq=wire.seq, data=wire.data, leaf=wire.leaf, side=tuple(sorted(wire.side.items())))
+
+
+def verify_to_wire(step: VerifyProgress) -> pb.VerifyTimelineResponse:
+    wire = pb.VerifyTimelineResponse(rows=step.rows, total=step.total)
+    if step.result is not None:
+        wire.done = True
+        wire.ok = step.result.ok
+        wire.root = step.result.root.hex()
+        wire.origin = step.result.origin
+        wire.warnings.extend(_text(warning) for warning in step.result.warnings)
+        if step.result.problem is not None:
+            wire.problem_seq = step.result.problem.seq
+            wire.problem_code = step.result.problem.code.value
+            wire.problem_words = _text(step.result.problem.words)
+    return wire
+
+
+def verify_from_wire(wire: pb.VerifyTimelineResponse) -> VerifyView:
+    if not wire.done:
+        return VerifyView(rows=wire.rows, total=wire.total)
+    problem = None
+    if wire.problem_code:
+        problem = ProblemView(
+            seq=wire.problem_seq, code=_known(ProblemCode, wire.problem_code), words=wire.problem_words
+        )
+    result = VerifyResultView(
+        origin=wire.origin, root=wire.root, ok=wire.ok, problem=problem, warnings=tuple(wire.warnings)
+    )
+    return VerifyView(rows=wire.rows, total=wire.total, result=result)
+
+
+def _text(text: str) -> str:
+    # Halves of a character cannot be told in UTF-8. One of them must not make a whole conversation unreadable.
+    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
+
+
+def _known(kinds: type[E], value: str) -> E:
+    try:
+        return kinds(value)
+    except ValueError as error:
+        raise MeshError(
+            ErrorCode.UNSUPPORTED,
+            f"The node speaks of {kinds.__name__} {value[:40]!r}, which this program does not know: the two are of "
+            "different versions. Restart the node with `helio down` and `helio up`.",
+        ) from error

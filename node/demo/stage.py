@@ -1,0 +1,93 @@
+"""A node of the demo's own, in a home of its own, with its sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from node.demo.puppet import Puppet
+from node.local_client import LocalClient
+from node.ports import NewSession
+
+_COMMAND = (sys.executable, "-m", "node.entry")
+
+
+class StageError(Exception):
+    """The stage could not be set up; the text says what the command said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A running node: its home, a client of it, and a stack which ends what is started on it."""
+
+    home: Path
+    node: LocalClient
+    stack: AsyncExitStack
+
+    async def agent(self, nickname: str) -> Puppet:
+        """A session with a scripted agent in a real terminal."""
+        control = self.home / "run" / f"{nickname}.ctl"
+        await self.node.run_session(
+            NewSession(
+                argv=(sys.executable, "-m", "node.demo.agent", "--name", nickname, "--control", str(control)),
+                cwd=str(self.home),
+                env=tuple((os.environ | {"HELIOGRAPH_HOME": str(self.home)}).items()),
+                nickname=nickname,
+                title=f"{nickname}'s work",
+            )
+        )
+        return await self.stack.enter_async_context(Puppet(control))
+
+
+async def helio(home: Path, *arguments: str) -> str:
+    """Runs the command line on that home and gives what it printed; StageError when it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *_COMMAND,
+        *arguments,
+        env=os.environ | {"HELIOGRAPH_HOME": str(home)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, complaint = await process.communicate()
+    if process.returncode != 0:
+        said = complaint.decode("utf-8", "replace").strip() or output.decode("utf-8", "replace").strip()
+        raise StageError(f"helio {' '.join(arguments)}: {said}")
+    return output.decode("utf-8", "replace")
+
+
+@asynccontextmanager
+async def stage(*, keep: bool) -> AsyncIterator[Stage]:
+    """A node in a fresh home; taken down and removed afterwards unless `keep`."""
+    home = Path(tempfile.mkdtemp(prefix="helio-demo-"))
+    try:
+        await helio(home, "up")
+        async with AsyncExitStack() as stack:
+            node = await stack.enter_async_context(LocalClient(home))
+            yield Stage(home=home, node=node, stack=stack)
+    finally:
+        if not keep:
+            await _take_down(home)
+
+
+async def _take_down(home: Path) -> None:
+    try:
+        await helio(home, "down")
+    finally:
+        tmux = await asyncio.create_subprocess_exec(
+            "tmux",
+            "-S",
+            str(home / "run" / "tmux.sock"),
+            "kill-server",
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await tmux.wait()
+        shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,242 @@
+"""A twin of the node's local API on a real socket: it holds what a test puts into it, and notes what was asked."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import TypeVar
+
+from google.protobuf.message import Message as WireMessage
+
+from node import codec
+from node.core import timeline
+from node.core.errors import ErrorCode, MeshError
+from node.errmap import MEANINGS, TRAILER, encode
+from node.grpc_setup import grpc, unix_target
+from node.platform import paths
+from node.version import VERSION
+from node.wire.v1 import local_pb2 as pb
+from node.wire.v1.local_pb2_grpc import LocalServiceServicer, add_LocalServiceServicer_to_server
+
+M = TypeVar("M", bound=WireMessage)
+
+TOKEN = "of-the-twin"
+NOW_US = 1_790_000_000_000_000
+REQUEST_ID = "rqqqqqqqqqqqqqqq"
+MESSAGE_ID = "mmmmmmmmmmmmmmmm"
+ASK_ID = "askaskaskaskaska"
+
+
+def session(name: str = "payments", *, session_id: str = "sssssssssssssss2", **changes: object) -> pb.Session:
+    made = pb.Session(
+        id=session_id, nickname=name, title="Payment service", workspace="default", profile="generic", argv=["claude"],
+        cwd="/srv/payments", status="running", state="idle", created_us=NOW_US, changed_us=NOW_US,
+    )  # fmt: skip
+    return _changed(made, changes)
+
+
+def exchange(**changes: object) -> pb.Exchange:
+    made = pb.Exchange(
+        id=REQUEST_ID, kind="request", status="working", status_words="Working", title="Which port",
+        opener="the person", worker="@payments", worker_session="sssssssssssssss2", chain="cccccccccccccccc",
+        hops=["the person", "@payments"], opened_us=NOW_US, changed_us=NOW_US, messages=1, last_word="Which port?",
+        rung="landed",
+    )  # fmt: skip
+    return _changed(made, changes)
+
+
+def message(**changes: object) -> pb.Message:
+    made = pb.Message(
+        id=MESSAGE_ID, exchange=REQUEST_ID, number=1, kind="request", sender_end="opener", author="person",
+        sender="the person", title="Which port", text="Which port is it?",
+        ladder=pb.Ladder(rung="landed", recorded_us=NOW_US, screened="relay", landed_us=NOW_US + 10_000),
+    )  # fmt: skip
+    return _changed(made, changes)
+
+
+def from_worker(kind: str, text: str, **changes: object) -> pb.Message:
+    given = {"id": ASK_ID, "number": 2, "sender_end": "worker", "author": "session", "sender": "@payments"} | changes
+    return message(kind=kind, text=text, **given)
+
+
+def _changed(made: M, changes: dict[str, object]) -> M:
+    for name in changes:
+        made.ClearField(name)
+    made.MergeFrom(type(made)(**changes))
+    return made
+
+
+@dataclass(slots=True, kw_only=True)
+class Rows:
+    """A timeline as a node writes it."""
+
+    head: timeline.Head = field(default_factory=lambda: timeline.Head.empty("local/twin/1"))
+    stored: list[pb.ReadTimelineResponse] = field(default_factory=list)
+
+    def add(self, decision: str, *, side: dict[str, str] | None = None, **fields: object) -> None:
+        row = timeline.Row(
+            row=timeline.RowKind.MESSAGE, engine="agent.request", decision=decision, sw="heliograph/0", **fields
+        )
+        clock = timeline.Clock(ts_us=NOW_US + len(self.stored), mono_us=len(self.stored), boot="boot")
+        self.head, entry = timeline.append(self.head, clock, row)
+        wire = pb.ReadTimelineResponse(seq=entry.seq, data=entry.data, leaf=entry.leaf, side=side or {})
+        self.stored.append(wire)
+
+
+class TwinNode(LocalServiceServicer):
+    """Answers with what it holds; `refusal` is raised by the next call instead."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.sessions: list[pb.Session] = []
+        self.exchanges: list[pb.Exchange] = []
+        self.conversation = pb.GetExchangeResponse()
+        self.receipt = pb.SendRequestResponse(exchange=exchange(), message=message())
+        self.arrivals: deque[pb.WaitExchangeResponse] = deque()
+        self.look_alikes: list[str] = []
+        self.timeline = Rows()
+        self.verification: list[pb.VerifyTimelineResponse] = []
+        self.version = VERSION
+        self.timeline_writable = True
+        self.refusal: MeshError | None = None
+        self.asked: list[WireMessage] = []
+
+    def serve(self) -> Iterator[TwinNode]:
+        """Serves at the home until the generator is closed."""
+        folder = paths.run_dir(self.home)
+        (folder / codec.TOKEN_NAME).write_text(TOKEN, encoding="ascii")
+        (folder / codec.TOKEN_NAME).chmod(0o600)
+        server = grpc.server(ThreadPoolExecutor(max_workers=8))
+        add_LocalServiceServicer_to_server(self, server)
+        server.add_insecure_port(unix_target(folder / codec.SOCKET_NAME))
+        server.start()
+        try:
+            yield self
+        finally:
+            server.stop(grace=None).wait()
+
+    def last(self, kind: type[M]) -> M:
+        """The newest call of that kind."""
+        return next(call for call in reversed(self.asked) if isinstance(call, kind))
+
+    def _take(self, request: WireMessage, context: grpc.ServicerContext) -> None:
+        assert dict(context.invocation_metadata())[codec.TOKEN_METADATA] == TOKEN
+        self.asked.append(request)
+        if (refusal := self.refusal) is not None:
+            context.set_trailing_metadata(((TRAILER, encode(refusal)),))
+            context.abort(MEANINGS[refusal.code].grpc, refusal.message)
+
+    def _found(self, wanted: str, context: grpc.ServicerContext) -> pb.Session:
+        for known in self.sessions:
+            if wanted.removeprefix("@") == known.nickname or known.id.startswith(wanted):
+                return known
+        self.refusal = MeshError(ErrorCode.NOT_FOUND, f"No session is called {wanted}.")
+        self._take(pb.StatusRequest(), context)
+        raise AssertionError("abort raises")
+
+    def Status(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.StatusResponse(
+            node_id="twin", version=self.version, pid=os.getpid(), started_us=NOW_US, home=str(self.home),
+            sessions_running=len(self.sessions), exchanges_open=len(self.exchanges), timeline_rows=3,
+            timeline_writable=self.timeline_writable, screen_engine="rules", screen_version="1", tmux_version="3.3a",
+        )  # fmt: skip
+
+    def RunSession(self, request, context):  # noqa: N802
+        self._take(request, context)
+        made = session(request.nickname, argv=request.argv)
+        return pb.RunSessionResponse(session=made, look_alikes=self.look_alikes)
+
+    def ListSessions(self, request, context):  # noqa: N802
+        self._take(request, context)
+        shown = [known for known in self.sessions if request.archived or known.status != "archived"]
+        return pb.ListSessionsResponse(sessions=shown)
+
+    def AttachSession(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.AttachSessionResponse(argv=["tmux", "attach-session", "-t", self._found(request.session, context).id])
+
+    def SetNickname(self, request, context):  # noqa: N802
+        self._take(request, context)
+        found = self._found(request.session, context)
+        found.nickname = request.nickname
+        return pb.SetNicknameResponse(session=found, look_alikes=self.look_alikes)
+
+    def RenameSession(self, request, context):  # noqa: N802
+        self._take(request, context)
+        found = self._found(request.session, context)
+        found.title = request.title
+        return pb.RenameSessionResponse(session=found)
+
+    def ArchiveSession(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ArchiveSessionResponse(session=self._found(request.session, context))
+
+    def UnarchiveSession(self, request, context):  # noqa: N802
+        self._take(request, context)
+        found = self._found(request.session, context)
+        return pb.UnarchiveSessionResponse(session=found, nickname_lost="payments")
+
+    def RemoveSession(self, request, context):  # noqa: N802
+        self._take(request, context)
+        found = self._found(request.session, context)
+        return pb.RemoveSessionResponse(id=found.id, failed_exchanges=[REQUEST_ID])
+
+    def ListExchanges(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ListExchangesResponse(exchanges=self.exchanges)
+
+    def GetExchange(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return self.conversation
+
+    def SendRequest(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return self.receipt
+
+    def AnswerQuestion(self, request, context):  # noqa: N802
+        return self._receipt(request, context, pb.AnswerQuestionResponse)
+
+    def SteerExchange(self, request, context):  # noqa: N802
+        return self._receipt(request, context, pb.SteerExchangeResponse)
+
+    def CloseExchange(self, request, context):  # noqa: N802
+        return self._receipt(request, context, pb.CloseExchangeResponse)
+
+    def CancelExchange(self, request, context):  # noqa: N802
+        return self._receipt(request, context, pb.CancelExchangeResponse)
+
+    def _receipt(
+        self, request: WireMessage, context: grpc.ServicerContext, made: Callable[..., M]
+    ) -> M:
+        self._take(request, context)
+        return made(exchange=self.receipt.exchange, message=self.receipt.message, repeated=self.receipt.repeated)
+
+    def WaitExchange(self, request, context):  # noqa: N802
+        self._take(request, context)
+        if self.arrivals:
+            return self.arrivals.popleft()
+        _hold(context, request.seconds)
+        return pb.WaitExchangeResponse(exchange=exchange(), timed_out=True)
+
+    def ReadTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield from self.timeline.stored
+        if request.follow:
+            _hold(context, None)
+
+    def VerifyTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield from self.verification
+
+
+def _hold(context: grpc.ServicerContext, seconds: float | None) -> None:
+    """Returns when the client is gone or the time is up."""
+    gone = Event()
+    if context.add_callback(gone.set):
+        gone.wait(seconds)
