@@ -8,6 +8,7 @@ acknowledge to the next node.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -32,7 +33,9 @@ LINE_VERSION: Final = 1
 # What a call's line has around the line of the client.
 ENVELOPE_BYTES: Final = 4_096
 MOST_OPEN_CALLS: Final = 256
+BACKLOG: Final = 128
 ACCEPT_PAUSE_S: Final = 1.0
+LINGER_S: Final = 2.0
 _CALL_ID_CHARS: Final = 64
 _MINUTE_US: Final = 60_000_000
 
@@ -248,6 +251,14 @@ class Connection:
     async def refuse(self, code: str, message: str) -> None:
         """Says why the connection ends."""
         await self._say({"t": "refused", "code": code, "message": message})
+        if self._writer.is_closing():
+            return
+        # To close while lines of the shim are unread would reset the connection, and the reason could be lost with it.
+        with contextlib.suppress(OSError, TimeoutError):
+            self._writer.write_eof()
+            async with asyncio.timeout(LINGER_S):
+                while await self._reader.read(ENVELOPE_BYTES):
+                    pass
 
     async def _read(self) -> None:
         try:
@@ -369,14 +380,13 @@ def _listen(path: Path) -> socket.socket:
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
     try:
+        # Its folder lets nobody else in, so there is no moment in which the mode matters.
         listener.bind(os.fspath(path))
+        path.chmod(0o600)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
     except OSError:
         listener.close()
         raise
-    finally:
-        os.umask(mask)
-    listener.listen(128)
-    listener.setblocking(False)
     return listener

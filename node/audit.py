@@ -36,22 +36,24 @@ class Audit:
         at = wanted.from_seq
         if wanted.tail and wanted.limit:
             last: deque[StoredRow] = deque(maxlen=min(wanted.limit, _TAIL_MAX))
-            async for row in self._matching(wanted, at):
-                last.append(row)
-                at = row.seq + 1
+            while page := await self._page(at):
+                last.extend(row for row in page if _matches(row.data, wanted))
+                at = page[-1].seq + 1
             for row in last:
                 yield row
             if not follow:
                 return
-            at = max(at, await self._store.read(lambda reader: reader.size()))
         while True:
             rung = self._rung
-            async for row in self._matching(wanted, at):
-                yield row
-                at = row.seq + 1
-                given += 1
-                if wanted.limit and not wanted.tail and given >= wanted.limit:
-                    return
+            while page := await self._page(at):
+                for row in page:
+                    if not _matches(row.data, wanted):
+                        continue
+                    yield row
+                    given += 1
+                    if wanted.limit and not wanted.tail and given >= wanted.limit:
+                        return
+                at = page[-1].seq + 1
             if not follow:
                 return
             try:
@@ -60,15 +62,8 @@ class Audit:
             except TimeoutError:
                 continue
 
-    async def _matching(self, wanted: RowFilter, at: int) -> AsyncIterator[StoredRow]:
-        while True:
-            page = await self._store.read(partial(_page, first=at, limit=_PAGE))
-            if not page:
-                return
-            for row in page:
-                if _matches(row.data, wanted):
-                    yield row
-            at = page[-1].seq + 1
+    async def _page(self, first: int) -> tuple[StoredRow, ...]:
+        return await self._store.read(partial(_page, first=first, limit=_PAGE))
 
     async def verify(self) -> AsyncIterator[VerifyProgress]:
         """Re-hashes every row up to the head as it was at the start, with progress on the way."""

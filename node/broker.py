@@ -88,9 +88,11 @@ class Broker:
             message_id=self._ledger.new_id(),
             exchange_id=exchange_id,
         )
-        receipt = await self._store.write(partial(self._apply, given=given))
+        # Rung by the commit itself: a caller who gives up meanwhile must not leave the other end asleep.
+        return await self._store.write(partial(self._apply, given=given), self._ring_ends)
+
+    def _ring_ends(self, receipt: Receipt) -> None:
         self._bells.ring((receipt.exchange.opener, receipt.exchange.worker))
-        return receipt
 
     async def note_refusal(self, actor: Address, tool: str, reason: str) -> None:
         """Writes the row of a refused command; past the limit per minute further ones are not written."""
@@ -198,7 +200,7 @@ class Broker:
         command = given.command
         end = End.OPENER if isinstance(command, _OPENERS_OWN) else End.WORKER
         exchange, question = self._resolve(tx, given.actor, command)
-        if exchange.next_number > self._limits.messages_per_exchange:
+        if exchange.next_number > self._limits.messages_per_exchange and not _may_end(exchange, command):
             raise MeshError(
                 ErrorCode.LIMIT,
                 f"Exchange {short(exchange.id)} has {self._limits.messages_per_exchange} messages, which is the limit. "
@@ -273,6 +275,13 @@ class Broker:
             tx.mark_read(opening.id, self._ledger.now_us())
             self._ledger.outcome(tx, exchange, opening, "read", "implied")
         return exchange
+
+
+def _may_end(exchange: Exchange, command: Command) -> bool:
+    """Whether a command is one of the few that bring a full exchange to its end: the way out must stay open."""
+    return isinstance(command, Close | Cancel) or (
+        isinstance(command, Deliver) and exchange.status is not Status.DELIVERED
+    )
 
 
 def _working_on(mine: Sequence[Exchange], actor: Address) -> Exchange | None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
+
+from google.protobuf.message import DecodeError, Message
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
@@ -30,8 +32,6 @@ from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgr
 from node.wire.v1 import local_pb2 as pb
 
 # What both ends of the local API agree on.
-SOCKET_NAME: Final = "local.sock"
-TOKEN_NAME: Final = "token"  # noqa: S105  (a file's name)
 TOKEN_METADATA: Final = "helio-token"  # noqa: S105  (a header's name)
 REQUEST_BYTES: Final = 4 * 1024 * 1024
 RESPONSE_BYTES: Final = 32 * 1024 * 1024
@@ -40,17 +40,25 @@ PAGE_BYTES: Final = 1024 * 1024
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 E = TypeVar("E", bound=StrEnum)
+W = TypeVar("W", bound=Message)
+
+ReceiptWire = (
+    pb.SendRequestResponse
+    | pb.AnswerQuestionResponse
+    | pb.SteerExchangeResponse
+    | pb.CloseExchangeResponse
+    | pb.CancelExchangeResponse
+)
 
 
-class ReceiptWire(Protocol):
-    """The five answers to a command: SendRequest, AnswerQuestion, SteerExchange, CloseExchange, CancelExchange."""
-
-    @property
-    def exchange(self) -> pb.Exchange: ...
-    @property
-    def message(self) -> pb.Message: ...
-    @property
-    def repeated(self) -> bool: ...
+def parsed(data: bytes, kind: type[W]) -> W:
+    """The message in `data`; INVALID_ARGUMENT when it is none of that kind."""
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT, f"The call is malformed: it holds no {kind.DESCRIPTOR.name}. Nothing was done."
+        ) from error
 
 
 def status_to_wire(status: NodeStatus) -> pb.StatusResponse:

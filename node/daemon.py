@@ -7,7 +7,6 @@ import logging
 import os
 import secrets
 import signal
-import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -145,7 +144,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
     try:
         clock = SystemClock()
         ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits)
-        tmux = Tmux(run / "tmux.sock")
+        tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
         inbox = Inbox(store=store, ledger=ledger, limits=limits)
         notices = Notices(store=store, typer=NoticeTyper(tmux), bells=bells, ledger=ledger, limits=limits)
@@ -176,7 +175,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             notices=notices,
             audit=audit,
             agents=AgentSocket(
-                path=run / "agent.sock",
+                path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,
                 limits=limits,
                 clock=clock,
@@ -249,7 +248,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             limits=parts.limits,
             entropy=entropy,
         )
-        async with api.serve(run / "local.sock"), asyncio.TaskGroup() as group:
+        async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)
             listening = asyncio.Event()
             work = [
@@ -275,7 +274,7 @@ def main(home: Path) -> int:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths.check_private(home)
     with lock.held(home / "node.lock"):
-        _log.info("heliograph %s starts at %s (sqlite %s)", VERSION, home, sqlite3.sqlite_version)
+        _log.info("heliograph %s starts at %s", VERSION, home)
         asyncio.run(serve(home, lambda: _log.info("the node is up")))
         _log.info("the node has stopped")
     return 0

@@ -31,7 +31,8 @@ class Exchanges:
         self._ledger = ledger
         self._limits = limits
         self._person = Address(node=ledger.node, session=None)
-        self._seen: set[str] = set()
+        # Calls of this run of the node, kept until those of earlier runs are given back.
+        self._seen: set[str] | None = set()
 
     # What an agent does.
 
@@ -53,11 +54,11 @@ class Exchanges:
 
     async def _begin(self, call: Call) -> tuple[str, tuple[str, str] | None]:
         """The key of the command that `call` stands for, and what that command came to if it was done before."""
-        self._seen.add(call.id)
+        self._see(call.id)
 
         def work(tx: Tx) -> tuple[str, tuple[str, str] | None]:
             now = self._ledger.now_us()
-            before = tx.call(call.id) or tx.repeated_call(
+            before = _known(tx, call) or tx.repeated_call(
                 call.actor.session or "", call.digest, now - self._limits.repeat_window_s * _SECOND_US
             )
             key = before.key if before else call.id
@@ -85,12 +86,12 @@ class Exchanges:
         end = receipt.exchange.end_of(call.actor)
         if not seconds or receipt.message.withheld or receipt.exchange.status.closed or end is None:
             return None
-        on = receipt.exchange.address(end.other)
-        return await self._block(call, Blocked(who=call.actor, on=on, exchange=receipt.exchange.id), seconds)
+        blocked = Blocked(who=call.actor, on=receipt.exchange.address(end.other), exchange=receipt.exchange.id)
+        return await self._block(call, blocked, seconds, under_way=receipt.message.ladder.read_us is None)
 
-    async def _block(self, call: Call, blocked: Blocked, seconds: int) -> Arrival:
-        # Whoever waits in this very exchange has this side's message already, or gets it at once.
-        cycle = self._waits.cycle(blocked, released=blocked.exchange)
+    async def _block(self, call: Call, blocked: Blocked, seconds: int, *, under_way: bool) -> Arrival:
+        # Whoever waits in this very exchange is about to leave if a message of this side is on its way there.
+        cycle = self._waits.cycle(blocked, released=blocked.exchange if under_way else None)
         if cycle:
             labels = await self._store.read(lambda reader: _labels(reader, blocked, cycle))
             return Arrival(cycle=labels)
@@ -118,11 +119,22 @@ class Exchanges:
         if arrival.taken or not seconds:
             return arrival
         on = found.opener if found.worker == call.actor else found.worker
-        return await self._block(call, Blocked(who=call.actor, on=on, exchange=found.id), seconds)
+        under_way = await self._store.read(lambda reader: _under_way(reader, found, call.actor))
+        blocked = Blocked(who=call.actor, on=on, exchange=found.id)
+        return await self._block(call, blocked, seconds, under_way=under_way)
 
     async def _remember(self, call: Call) -> None:
-        self._seen.add(call.id)
-        await self._store.write(lambda tx: tx.open_call(_record(call, call.id, self._ledger.now_us())))
+        self._see(call.id)
+
+        def work(tx: Tx) -> None:
+            _known(tx, call)
+            tx.open_call(_record(call, call.id, self._ledger.now_us()))
+
+        await self._store.write(work)
+
+    def _see(self, call_id: str) -> None:
+        if self._seen is not None:
+            self._seen.add(call_id)
 
     async def peers(self, call: Call) -> tuple[Peer, ...]:
         """Sessions of this node; the caller's own is marked."""
@@ -163,19 +175,22 @@ class Exchanges:
 
     async def settle(self, call_id: str) -> None:
         """The client has the answer of that call."""
-        self._seen.add(call_id)
+        self._see(call_id)
         if await self._store.read(lambda reader: reader.call(call_id)) is not None:
             await self._inbox.settle(call_id)
 
     async def give_back(self, call_id: str) -> None:
         """The client gave the call up."""
-        self._seen.add(call_id)
+        self._see(call_id)
         # Asked on the writer: the call's own first write may still be on its way there.
         await self._inbox.give_back(call_id)
 
     async def reap(self) -> int:
-        """Gives back what calls of an earlier run of the node took, when nobody came back for them; how many."""
-        left = [c for c in await self._store.read(lambda reader: reader.open_calls()) if c.id not in self._seen]
+        """Gives back what calls of earlier runs of the node took and nobody came back for; how many. Once a run."""
+        if self._seen is None:
+            return 0
+        seen, self._seen = self._seen, None
+        left = [c for c in await self._store.read(lambda reader: reader.open_calls()) if c.id not in seen]
         for record in left:
             await self._inbox.give_back(record.id)
         return len(left)
@@ -196,6 +211,8 @@ class Exchanges:
         """What arrives for the person in an exchange of theirs; it counts as read."""
         found = await self._store.read(lambda reader: _mine(reader, self._person, exchange, "wait"))
         call = f"person/{self._ledger.new_id()}"
+        # On record like an agent's call: what it holds when the node dies is given back at the next start.
+        await self._remember(Call(id=call, actor=self._person, digest=""))
         arrival = Arrival()
         try:
             arrival = await self._inbox.wait(self._person, call, found.id, self._limits.wait_seconds(seconds))
@@ -233,8 +250,26 @@ def _mine(reader: Reader, actor: Address, wanted: str, tool: str) -> Exchange:
 
 def _visible(exchange: Exchange, message: Message, actor: Address, *, whole: bool) -> bool:
     """Own messages always; of the other side only what was read, and only when the exchange was asked for."""
-    own = exchange.end_of(actor) is message.sender and message.author is not Author.NODE
-    return own or (whole and not message.withheld and message.ladder.read_us is not None)
+    end = exchange.end_of(actor)
+    own = end is message.sender and message.author is not Author.NODE
+    return own or (whole and end is message.recipient and not message.withheld and message.ladder.read_us is not None)
+
+
+def _known(tx: Tx, call: Call) -> CallRecord | None:
+    """The record of a call that came before under the same id; INVALID_ARGUMENT when another session made it."""
+    record = tx.call(call.id)
+    if record is not None and record.session != (call.actor.session or ""):
+        raise MeshError(ErrorCode.INVALID_ARGUMENT, "A call of that id was made by another session; make a new call.")
+    return record
+
+
+def _under_way(reader: Reader, exchange: Exchange, actor: Address) -> bool:
+    """Whether a message of `actor` in that exchange has not been read by the other end yet."""
+    return any(
+        message.ladder.landed_us is not None and message.ladder.read_us is None
+        for message in reader.messages(exchange.id)
+        if exchange.address(message.recipient) != actor
+    )
 
 
 def _labels(reader: Reader, blocked: Blocked, cycle: tuple[Blocked, ...]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Exchange, MessageKind, Status
+from node.core.model import Address, Author, End, Exchange, Message, MessageKind, Status
 from node.ledger import Ledger, label_of
 from node.ports import Blocked, Store, Tx
 
@@ -179,6 +179,9 @@ class Inbox:
         addresses: list[Address] = []
         for message in tx.release(call):
             exchange = tx.exchange_with(message)
+            if _proven(tx, message):
+                tx.mark_read(message.id, message.ladder.read_us or self._ledger.now_us())
+                continue
             address = exchange.address(message.recipient)
             tx.drop_notices(message.id)
             if address.session is not None:
@@ -186,3 +189,10 @@ class Inbox:
             self._ledger.outcome(tx, exchange, message, "given_back")
             addresses.append(address)
         return tuple(dict.fromkeys(addresses))
+
+
+def _proven(tx: Tx, message: Message) -> bool:
+    """Whether work done since proves that an opening message was read, whatever its client said of the call."""
+    return message.kind in _OPENINGS and any(
+        m.sender is End.WORKER and m.author is not Author.NODE and not m.withheld for m in tx.messages(message.exchange)
+    )

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import logging
 import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -40,7 +39,6 @@ PREFIX_AMONG: Final = 10_000
 TOKEN_BYTES: Final = 32
 
 _is_key = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII).fullmatch
-logger = logging.getLogger(__name__)
 
 Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)
@@ -69,7 +67,7 @@ class LocalApi:
         """
         paths.check_private(path.parent)
         clear_stale(path)
-        door = Door(_write_token(path.with_name(codec.TOKEN_NAME), self.entropy))
+        door = Door(_write_token(path.with_name(paths.LOCAL_TOKEN), self.entropy))
         server = aio.server(
             options=(
                 ("grpc.so_reuseport", 0),
@@ -109,9 +107,7 @@ class LocalApi:
             "CloseExchange": door.unary(self._close_exchange, pb.CloseExchangeRequest),
             "CancelExchange": door.unary(self._cancel_exchange, pb.CancelExchangeRequest),
             "WaitExchange": door.unary(self._wait_exchange, pb.WaitExchangeRequest, waits_s=wait_s),
-            "ReadTimeline": door.stream(
-                self._read_timeline, pb.ReadTimelineRequest, follows=lambda asked: asked.follow
-            ),
+            "ReadTimeline": door.stream(self._read_timeline, pb.ReadTimelineRequest, follows=lambda a: a.follow),
             "VerifyTimeline": door.stream(self._verify_timeline, pb.VerifyTimelineRequest),
         }
 
@@ -160,7 +156,7 @@ class LocalApi:
             raise MeshError(
                 ErrorCode.LIMIT,
                 f"{limit} exchanges were asked for; the most at once is {LIST_MAX}. Ask for fewer.",
-                {"limit": LIST_MAX, "given": limit},
+                {"limit": LIST_MAX},
             )
         if asked.kind and asked.kind not in set(Kind):
             raise MeshError(
@@ -181,9 +177,8 @@ class LocalApi:
             exchange = _find_exchange(reader, asked.exchange)
             messages = reader.messages(exchange.id)
             label = views.labels(reader.session)
-            page = pb.GetExchangeResponse(
-                exchange=codec.exchange_to_wire(views.view_exchange(exchange, messages, label))
-            )
+            view = views.view_exchange(exchange, messages, label)
+            page = pb.GetExchangeResponse(exchange=codec.exchange_to_wire(view))
             size = 0
             for message in messages:
                 if message.number <= asked.after:
@@ -291,19 +286,18 @@ class Door:
     ) -> grpc.RpcMethodHandler[Any, Any]:
         """A handler for a call with one answer; one that may wait `waits_s` seconds for it ends with the door."""
 
-        async def work(given: Q, context: aio.ServicerContext[Q, R]) -> R:
-            self._check_token(context)
+        async def work(data: bytes, context: aio.ServicerContext[bytes, R]) -> R:
+            given = self._admitted(data, request, context)
             if not waits_s:
                 return await answer(given)
             async with self._until_closed():
                 return await answer(given)
 
-        async def handle(given: Q, context: aio.ServicerContext[Q, R]) -> R:
-            return await errmap.answer(
-                context, request.DESCRIPTOR.name, partial(work, given, context), waits_s or UNARY_SECONDS
-            )
+        async def handle(data: bytes, context: aio.ServicerContext[bytes, R]) -> R:
+            seconds = waits_s or UNARY_SECONDS
+            return await errmap.answer(context, request.DESCRIPTOR.name, partial(work, data, context), seconds)
 
-        return grpc.unary_unary_rpc_method_handler(handle, request.FromString, _serialized)
+        return grpc.unary_unary_rpc_method_handler(handle, None, _serialized)
 
     def stream(
         self,
@@ -314,26 +308,25 @@ class Door:
     ) -> grpc.RpcMethodHandler[Any, Any]:
         """A handler for a call with many answers; one that `follows` ends well when the door closes."""
 
-        async def work(given: Q, context: aio.ServicerContext[Q, R]) -> None:
-            self._check_token(context)
-            async with aclosing(answers(given)) as stream:
-                if follows(given):
-                    async with self._until_closed(quietly=True):
-                        await _pump(stream, context)
-                else:
-                    await _pump(stream, context)
+        async def work(data: bytes, context: aio.ServicerContext[bytes, R]) -> None:
+            given = self._admitted(data, request, context)
+            scope = self._until_closed(quietly=True) if follows(given) else nullcontext()
+            async with aclosing(answers(given)) as stream, scope:
+                async for item in stream:
+                    await context.write(item)
 
-        async def handle(given: Q, context: aio.ServicerContext[Q, R]) -> None:
-            await errmap.answer(context, request.DESCRIPTOR.name, partial(work, given, context))
+        async def handle(data: bytes, context: aio.ServicerContext[bytes, R]) -> None:
+            await errmap.answer(context, request.DESCRIPTOR.name, partial(work, data, context))
 
-        return grpc.unary_stream_rpc_method_handler(handle, request.FromString, _serialized)
+        return grpc.unary_stream_rpc_method_handler(handle, None, _serialized)
 
-    def _check_token(self, context: aio.ServicerContext[Q, R]) -> None:
+    def _admitted(self, data: bytes, request: type[Q], context: aio.ServicerContext[bytes, R]) -> Q:
+        """The request in `data`, which is not looked at before the token fits."""
         for key, value in context.invocation_metadata() or ():
             if key == codec.TOKEN_METADATA:
                 given = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
                 if hmac.compare_digest(given, self._token):
-                    return
+                    return codec.parsed(data, request)
         raise MeshError(
             ErrorCode.UNAUTHENTICATED,
             "The call did not carry the node's token: it comes from another program, or from before the node was "
@@ -360,11 +353,6 @@ class Door:
                 ) from error
 
 
-async def _pump(stream: AsyncIterator[R], context: aio.ServicerContext[Q, R]) -> None:
-    async for item in stream:
-        await context.write(item)
-
-
 async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> AsyncGenerator[R, None]:
     try:
         async for item in source:
@@ -381,10 +369,8 @@ def _serialized(message: WireMessage) -> bytes:
 
 def _find_exchange(reader: Reader, wanted: str) -> Exchange:
     whole = wanted.strip().lower()
-    if is_id(whole):
-        found = reader.exchange(whole)
-        if found is not None:
-            return found
+    if is_id(whole) and (found := reader.exchange(whole)) is not None:
+        return found
     among = {exchange.id: exchange for exchange in reader.exchanges(closed=True, limit=PREFIX_AMONG)}
     try:
         return among[match_prefix(wanted, among, what="exchange")]

@@ -49,7 +49,6 @@ _OPTIONS: Final = (
     ("grpc.max_send_message_length", codec.REQUEST_BYTES),
     ("grpc.max_receive_message_length", codec.RESPONSE_BYTES),
     ("grpc.max_metadata_size", errmap.METADATA_BYTES),
-    ("grpc.absolute_max_metadata_size", errmap.METADATA_BYTES),
     ("grpc.enable_http_proxy", 0),
     # Clients of one process share neither a connection nor the back-off after a failed one.
     ("grpc.use_local_subchannel_pool", 1),
@@ -73,10 +72,10 @@ class LocalClient:
 
     async def __aenter__(self) -> Self:
         folder = paths.run_dir(self._home)
-        self._socket = folder / codec.SOCKET_NAME
+        self._socket = folder / paths.LOCAL_SOCKET
         if not _exists(self._socket):
             raise _not_running(f"There is no node at {self._socket}")
-        self._metadata = ((codec.TOKEN_METADATA, _read_token(folder / codec.TOKEN_NAME)),)
+        self._metadata = ((codec.TOKEN_METADATA, _read_token(folder / paths.LOCAL_TOKEN)),)
         self._channel = aio.insecure_channel(unix_target(self._socket), options=_OPTIONS)
         self._stub = LocalServiceStub(self._channel)
         async with AsyncExitStack() as undo:

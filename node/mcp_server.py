@@ -10,6 +10,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, cast
 
 from mcp.types import PROTOCOL_VERSION_META_KEY as VERSION_KEY
@@ -17,6 +18,7 @@ from mcp.types import SERVER_INFO_META_KEY as SERVER_KEY
 from mcp.types import CallToolResult, TextContent
 from mcp.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
 
+from node import mcp_lists as lists
 from node import mcp_tools as tools
 from node import mcp_words as words
 from node.core.errors import MeshError
@@ -69,7 +71,7 @@ class McpServer:
         found = params.get("_meta")
         meta = found if isinstance(found, dict) else {}
         said = await self._said(call_id, tool, given or {}, identify, _progress(meta, tell))
-        return head | {"result": _result(said, stateless=VERSION_KEY in meta)}
+        return head | {"result": result_of(said, stateless=VERSION_KEY in meta)}
 
     async def _said(
         self,
@@ -102,11 +104,11 @@ class McpServer:
         agents, me = self._agents, call.actor
         match arguments:
             case tools.ListPeersArguments():
-                return words.peers(await agents.peers(call))
+                return lists.peers(await agents.peers(call))
             case tools.ListDelegationsArguments(exchange=exchange, include_closed=closed):
                 found = await agents.exchanges(call, exchange, closed=closed)
                 names = {Address(node=me.node, session=p.session.id): p.session.label for p in await agents.peers(call)}
-                return words.exchanges(found, me, names, one=exchange is not None)
+                return lists.exchanges(found, me, names, one=exchange is not None)
             case tools.ReadInboxArguments(exchange=exchange):
                 return words.arrived(await agents.read_inbox(call, exchange), me, waiting_on=None)
             case tools.WaitArguments(exchange=exchange, wait_seconds=seconds):
@@ -132,14 +134,13 @@ class _Progress:
         """One notification every `every_s` seconds, until cancelled."""
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while True:
+        for number in count(1):
             await asyncio.sleep(every_s)
-            passed = loop.time() - began
+            waited = round(loop.time() - began)
             params: JsonObject = {
                 "progressToken": self.token,
-                # Whole seconds, so that each is above the last one as the protocol wants it.
-                "progress": max(1, round(passed)),
-                "message": words.still_waiting(round(passed)),
+                "progress": number,
+                "message": words.still_waiting(waited),
             }
             await self.tell({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
@@ -155,12 +156,13 @@ def _error(code: int, message: str) -> dict[str, Json]:
     return {"error": {"code": code, "message": message}}
 
 
-def _result(said: Said, *, stateless: bool) -> JsonObject:
-    """A CallToolResult: the node's line, then the JSON once for clients that show content and once for the others."""
-    data: JsonObject = {"summary": said.line, **said.data} if not said.refused else said.data
-    shown = json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_UNSEEN)
+def result_of(said: Said, *, stateless: bool) -> JsonObject:
+    """A CallToolResult: the node's line, then the JSON in the content too, for clients that show only that."""
+    shown = {name: value for name, value in said.data.items() if value != said.line}
+    text = json.dumps(shown, ensure_ascii=False, separators=(",", ":")).translate(_UNSEEN)
+    data = said.data if said.refused else {"summary": said.line, **said.data}
     result = CallToolResult(
-        content=[TextContent(type="text", text=said.line), TextContent(type="text", text=shown)],
+        content=[TextContent(type="text", text=said.line), TextContent(type="text", text=text)],
         structured_content=data,
         is_error=said.refused,
     ).model_dump(by_alias=True, mode="json", exclude_none=True)

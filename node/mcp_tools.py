@@ -63,11 +63,9 @@ class Sending(Arguments, ABC):
     """Arguments of a tool that hands in a command."""
 
     idempotency_key: Annotated[
-        OptionalId,
-        Field(
-            max_length=200,
-            description="Optional. A call repeated with the same key is done once and returns the first result.",
-        ),
+        Annotated[str, Field(max_length=200)] | SkipJsonSchema[None],
+        BeforeValidator(_none_if_blank),
+        Field(description="Optional. A call repeated with the same key is done once and returns the first result."),
     ] = None
 
     @abstractmethod
@@ -208,7 +206,8 @@ def _plain(schema: Mapping[str, object]) -> dict[str, object]:
     properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
     shown = {
         name: {key: value for key, value in one.items() if key != "title" and (key, value) != ("default", None)}
-        for name, one in properties.items()
+        # The key is every command's least important argument, so it comes last.
+        for name, one in sorted(properties.items(), key=lambda item: item[0] == "idempotency_key")
     }
     plain: dict[str, object] = {"type": "object", "properties": shown}
     if "required" in schema:

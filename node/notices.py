@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from node.core.delegation import Note
+from node.core.errors import MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Message, MessageKind, Session, SessionStatus
 from node.core.prompt import HeldReason, PaneRef, Typed
@@ -26,6 +27,8 @@ ONE = "[heliograph] A message waits for you. Call the read_inbox tool of heliogr
 SEVERAL = "[heliograph] Several messages wait for you. Call the read_inbox tool of heliograph now."
 _SECOND_US = 1_000_000
 _BATCH = 256
+# A line was typed, and it is not known what became of it: it counts as a try, for nobody may be flooded with lines.
+_MAYBE_ENTERED = frozenset({HeldReason.UNCONFIRMED, HeldReason.SWALLOWED})
 
 
 class NoticeTyper(Protocol):
@@ -53,9 +56,14 @@ class Notices:
         """Works until cancelled."""
         while True:
             self._kicked.clear()
-            await self.deliver_due()
-            due = await self._store.read(lambda reader: reader.next_due("notify"))
             pause = float(self._limits.tick_s)
+            due = None
+            try:
+                await self.deliver_due()
+                due = await self._store.read(lambda reader: reader.next_due("notify"))
+            except* MeshError as refused:
+                # A full disk or a slow terminal server: the next round may do better, and what is owed stays owed.
+                _log.warning("notices wait: %s", refused.exceptions[0])
             if due is not None:
                 pause = min(pause, max(0.05, (due - self._ledger.now_us()) / _SECOND_US))
             try:
@@ -78,7 +86,8 @@ class Notices:
     async def _deliver(self, session_id: str, notices: Sequence[Owed]) -> None:
         session = await self._store.read(lambda reader: reader.session(session_id))
         settled = [o for o in notices if o.settled or session is None]
-        done = [o for o in notices if o not in settled and o.notices >= self._limits.notice_times and not o.taken]
+        most = self._limits.notice_times
+        done = [o for o in notices if o not in settled and o.notices + o.unproven >= most and not o.taken]
         taken = [o for o in notices if o.taken and o not in settled]
         wanted = [o for o in notices if o not in settled and o not in done and o not in taken]
         if settled:
@@ -125,11 +134,12 @@ class Notices:
                 if message.ladder.held != typed.held.value:
                     tx.set_ladder(message.id, replace(message.ladder, held=typed.held.value))
                     self._ledger.outcome(tx, exchange, message, "held", typed.held.value)
-                tx.put_off(owed.outbox, now + self._pause(typed.held) * _SECOND_US)
+                unproven = typed.held in _MAYBE_ENTERED
+                tx.put_off(owed.outbox, now + self._pause(typed.held) * _SECOND_US, unproven=unproven)
 
     def _pause(self, held: HeldReason) -> int:
         """Seconds until the next try. Where a line may have been entered, as long as after a notice."""
-        if held in {HeldReason.UNCONFIRMED, HeldReason.SWALLOWED, HeldReason.GONE}:
+        if held in _MAYBE_ENTERED or held is HeldReason.GONE:
             return self._limits.notice_again_s
         return self._limits.tick_s
 
@@ -149,9 +159,11 @@ class Notices:
         return tuple(told)
 
     def _told(self, message: Message) -> Note:
+        times = message.ladder.notices
+        noticed = f"was noticed {times} times" if times else "was announced at a prompt that did not take the line"
         text = (
-            f"Your {message.kind.value} (message {message.number}) was noticed {message.ladder.notices} times and has "
-            "not been read. It stays in the other side's inbox; no further notice will be typed."
+            f"Your {message.kind.value} (message {message.number}) {noticed} and has not been read. It stays in the "
+            "other side's inbox; no further notice will be typed."
         )
         return Note(to=message.sender, text=text)
 

@@ -47,13 +47,17 @@ class Screener(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """A notice that is due: an unread message of a session, and how often it was noticed."""
+    """A notice that is due: an unread message of a session, and how often it was noticed.
+
+    `unproven` counts the lines typed for it of which it is not known that they started a turn.
+    """
 
     outbox: int
     message: str
     exchange: str
     session: str
     notices: int
+    unproven: int
     taken: bool
     settled: bool
 
@@ -128,7 +132,7 @@ class Tx(Reader, Protocol):
     def set_ladder(self, message_id: str, ladder: Ladder) -> None: ...
     def add_command(self, key: str, exchange_id: str, message_id: str, now_us: int) -> None: ...
     def add_effect(self, effect: Effect, due_us: int) -> None: ...
-    def put_off(self, outbox: int, due_us: int) -> None: ...
+    def put_off(self, outbox: int, due_us: int, *, unproven: bool = False) -> None: ...
     def hasten(self, session_id: str, now_us: int) -> None: ...
     def effect_done(self, outbox: int) -> None: ...
     def open_call(self, call: CallRecord) -> None: ...
@@ -145,7 +149,10 @@ class Tx(Reader, Protocol):
 class Store(Protocol):
     """The node's durable state. A write returns only when it is on disk."""
 
-    async def write(self, work: Callable[[Tx], T]) -> T: ...
+    async def write(self, work: Callable[[Tx], T], then: Callable[[T], None] | None = None) -> T:
+        """`then` gets the result after the commit, even when the caller has given up waiting meanwhile."""
+        ...
+
     async def read(self, work: Callable[[Reader], T]) -> T: ...
 
 

@@ -299,7 +299,11 @@ class Launchd:
             if self._print().status != 0:
                 return
             self._pause(_BOOT_OUT_PAUSE)
-        _must(Outcome(status=done.status or 1, output=done.output or "the job is still there"), "launchctl bootout")
+        said = f": {done.output}" if done.output else ""
+        raise MeshError(
+            ErrorCode.UNAVAILABLE,
+            f"launchd was asked to let {self._target} go, and it is still there{said}. Try again, or log out and in.",
+        )
 
     def _print(self) -> Outcome:
         return self._run(["launchctl", "print", self._target])

@@ -15,25 +15,11 @@ import signal
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-from node.shim_link import CHUNK, Lines, Link, socket_path
-from node.shim_messages import (
-    CACHEABLE,
-    CLIENT_KEY,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    SERVER_KEY,
-    UNSUPPORTED_VERSION,
-    VERSION_KEY,
-    RefusedError,
-    known_id,
-    lost_id,
-    object_in,
-    parsed,
-)
+from node import shim_messages as rpc
+from node.shim_messages import RefusedError, known_id, lost_id, object_in, parsed
+from node.shim_streams import CHUNK, Lines, Link, Outlet, socket_path
 from node.version import SOFTWARE
 
 PATIENCE_S = 8.0
@@ -43,8 +29,6 @@ MOST_CALLS = 64
 MOST_SENDS = 5
 MOST_REMEMBERED = 512
 STDOUT_FULL_BYTES = 4 * 1024 * 1024
-# What a pipe that select() calls writable takes without blocking: PIPE_BUF, which is smallest on macOS.
-STDOUT_CHUNK = 4096 if sys.platform == "linux" else 512
 CATALOGUE = __file__.rpartition("/")[0] + "/data/mcp_catalogue.json"
 
 
@@ -67,7 +51,8 @@ class Shim:
     """One agent's MCP server: stdin and stdout on one side, the node on the other."""
 
     def __init__(self, *, stdin: int, stdout: int, stop: int, path: str, catalogue: Mapping[str, object]) -> None:
-        self._stdin, self._stdout, self._stop = stdin, stdout, stop
+        self._stdin, self._stop = stdin, stop
+        self._out = Outlet(stdout)
         self._catalogue = catalogue
         self._words = object_in(catalogue["words"])
         self._link = Link(path)
@@ -79,13 +64,10 @@ class Shim:
         self._by_request: dict[int | str, str] = {}
         self._unconfirmed: dict[str, bytes] = {}
         self._confirm_at = 0.0
-        self._out: deque[tuple[bytes, str | None]] = deque()
-        self._written = 0
-        self._out_bytes = 0
         self._local: Mapping[str, Callable[[Mapping[str, object]], dict[str, object]]] = {
             "initialize": self._initialize,
             "server/discover": self._discover,
-            "tools/list": self._tools,
+            "tools/list": lambda _: {"tools": catalogue["tools"]},
             "ping": lambda _: {},
             "logging/setLevel": lambda _: {},
             "resources/list": lambda _: {"resources": []},
@@ -108,7 +90,7 @@ class Shim:
             if self._link.sock in readable:
                 for line, whole in self._link.read_some(time.monotonic()):
                     self._from_node(line, whole=whole)
-            going = self._stdout not in writable or self._to_client()
+            going = self._out.fd not in writable or self._to_client()
             if going and self._stdin in readable:
                 going = self._from_client()
             if self._link.sock in writable:
@@ -120,11 +102,11 @@ class Shim:
         readers: list[int | socket.socket] = [self._stop]
         writers: list[int | socket.socket] = []
         # A client that does not read is not read from, and neither is the node: nothing piles up here.
-        room = self._out_bytes < STDOUT_FULL_BYTES
+        room = self._out.size < STDOUT_FULL_BYTES
         if room:
             readers.append(self._stdin)
         if self._out:
-            writers.append(self._stdout)
+            writers.append(self._out.fd)
         if self._link.sock is not None:
             if room:
                 readers.append(self._link.sock)
@@ -145,7 +127,8 @@ class Shim:
         return bool(self._client or self._calls or self._unconfirmed)
 
     def _expires(self, call: Call) -> float:
-        return max(call.since, self._link.down_since) + PATIENCE_S
+        patience = 0.0 if self._link.unsafe else PATIENCE_S
+        return max(call.since, self._link.down_since) + patience
 
     def _look_at_clock(self, now: float) -> None:
         link = self._link
@@ -178,11 +161,11 @@ class Shim:
         try:
             if not whole:
                 why = f"{self._words['too_long']} The limit is {self._lines.limit} bytes."
-                raise RefusedError(INVALID_REQUEST, why, lost_id(line))
+                raise RefusedError(rpc.INVALID_REQUEST, why, lost_id(line))
             if line.strip():
                 self._message(line)
         except RefusedError as refused:
-            self._queue({"jsonrpc": "2.0", "id": refused.request_id, "error": refused.error})
+            self._out.put({"jsonrpc": "2.0", "id": refused.request_id, "error": refused.error})
 
     def _message(self, line: bytes) -> None:
         message = parsed(line)
@@ -190,18 +173,18 @@ class Shim:
         if not isinstance(method, str):
             if "result" in message or "error" in message:
                 return  # an answer, but nothing is ever asked of the client
-            raise RefusedError(INVALID_REQUEST, "The message has no method.", known)
+            raise RefusedError(rpc.INVALID_REQUEST, "The message has no method.", known)
         params = message.get("params", {})
         if "id" not in message:
             if method == "notifications/cancelled" and isinstance(params, dict):
                 self._cancelled(params.get("requestId"))
             return
         if known is None:
-            raise RefusedError(INVALID_REQUEST, "The id of a request must be a string or a whole number.")
+            raise RefusedError(rpc.INVALID_REQUEST, "The id of a request must be a string or a whole number.")
         if message.get("jsonrpc") != "2.0":
-            raise RefusedError(INVALID_REQUEST, 'The message is not JSON-RPC: "jsonrpc" must be "2.0".', known)
+            raise RefusedError(rpc.INVALID_REQUEST, 'The message is not JSON-RPC: "jsonrpc" must be "2.0".', known)
         if not isinstance(params, dict):
-            raise RefusedError(INVALID_PARAMS, "params must be an object.", known)
+            raise RefusedError(rpc.INVALID_PARAMS, "params must be an object.", known)
         stateless = self._stateless(params, known) if method != "initialize" else False
         answer = self._local.get(method)
         if answer is None:
@@ -210,21 +193,21 @@ class Shim:
         result = answer(params)
         if stateless:
             result |= self._stamp()
-            if method in CACHEABLE:
+            if method in rpc.CACHEABLE:
                 result |= {"ttlMs": 0, "cacheScope": "private"}
-        self._queue({"jsonrpc": "2.0", "id": known, "result": result})
+        self._out.put({"jsonrpc": "2.0", "id": known, "result": result})
 
     def _stateless(self, params: Mapping[str, object], request_id: int | str) -> bool:
         """Whether a request carries the envelope of the stateless protocol; RefusedError for a version not served."""
         meta = object_in(params.get("_meta"))
-        version = meta.get(VERSION_KEY)
+        version = meta.get(rpc.VERSION_KEY)
         if version is None:
             return False
         served = self._catalogue["stateless_versions"]
         if not isinstance(served, list) or version not in served:
             data = {"supported": served, "requested": version}
-            raise RefusedError(UNSUPPORTED_VERSION, "Unsupported protocol version", request_id, data)
-        self._met(meta.get(CLIENT_KEY))
+            raise RefusedError(rpc.UNSUPPORTED_VERSION, "Unsupported protocol version", request_id, data)
+        self._met(meta.get(rpc.CLIENT_KEY))
         return True
 
     def _met(self, client: object) -> None:
@@ -232,7 +215,7 @@ class Shim:
             self._client = object_in(client) or {"name": "unknown"}
 
     def _stamp(self) -> dict[str, object]:
-        return {"resultType": "complete", "_meta": {SERVER_KEY: self._catalogue["server"]}}
+        return {"resultType": "complete", "_meta": {rpc.SERVER_KEY: self._catalogue["server"]}}
 
     def _initialize(self, params: Mapping[str, object]) -> dict[str, object]:
         self._met(params.get("clientInfo"))
@@ -252,9 +235,6 @@ class Shim:
             "instructions": self._catalogue["instructions"],
         }
 
-    def _tools(self, _params: Mapping[str, object]) -> dict[str, object]:
-        return {"tools": self._catalogue["tools"]}
-
     def _relay(self, line: bytes, request_id: int | str, method: str, *, stateless: bool) -> None:
         call = Call(
             request_id=request_id,
@@ -263,8 +243,7 @@ class Shim:
             stateless=stateless,
             since=time.monotonic(),
         )
-        unread = sum(owner is not None for _, owner in self._out)
-        if len(self._calls) + unread >= MOST_CALLS:
+        if len(self._calls) + self._out.answers() >= MOST_CALLS:
             self._fail(call, "limit", str(self._words["too_many"]))
             return
         self._calls[call.id] = call
@@ -283,37 +262,19 @@ class Shim:
         if call_id is None:
             return
         call = self._calls.pop(call_id, None)
-        for place, (line, owner) in enumerate(self._out):
-            if owner == call_id:
-                if place == 0 and self._written:
-                    self._out[0] = (line, None)  # a line that is partly out has to go out whole
-                else:
-                    del self._out[place]
-                    self._out_bytes -= len(line)
-                break
+        self._out.withdraw(call_id)
         if call is None or call.sends:
             self._confirm(call_id, "cancel")
 
     def _to_client(self) -> bool:
         """Writes some of what waits for stdout; False when nobody reads there any more."""
-        line, call_id = self._out[0]
         try:
-            count = os.write(self._stdout, line[self._written : self._written + STDOUT_CHUNK])
+            answered = self._out.write_some()
         except OSError:
             return False
-        self._written += count
-        self._out_bytes -= count
-        if self._written == len(line):
-            self._out.popleft()
-            self._written = 0
-            if call_id is not None:
-                self._confirm(call_id, "ack")
+        if answered is not None:
+            self._confirm(answered, "ack")
         return True
-
-    def _queue(self, message: Mapping[str, object], call_id: str | None = None) -> None:
-        line = json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
-        self._out.append((line, call_id))
-        self._out_bytes += len(line)
 
     # --- the node's side
 
@@ -359,9 +320,9 @@ class Shim:
             self._lines.limit = limit if isinstance(limit, int) else self._lines.limit
         elif kind == "result" and call is not None:
             del self._calls[call.id]
-            self._queue({**message, "id": call.request_id}, call.id)
+            self._out.put({**message, "id": call.request_id}, call.id)
         elif kind == "progress" and call is not None:
-            self._queue(message)
+            self._out.put(message)
         elif kind == "acked" and isinstance(call_id, str):
             # An ack may be confirmed after the client cancelled: that says nothing about the cancel.
             if self._unconfirmed.get(call_id) == _confirmation(str(said.get("of")), call_id):
@@ -369,6 +330,8 @@ class Shim:
         elif kind == "refused":
             for waiting in list(self._calls.values()):
                 del self._calls[waiting.id]
+                if waiting.sends > 1:
+                    self._confirm(waiting.id, "cancel")  # an earlier connection may have done it
                 self._fail(waiting, str(said.get("code")), str(said.get("message")))
             self._link.close(time.monotonic())
         elif kind is None:
@@ -384,23 +347,21 @@ class Shim:
         answer: dict[str, object] = {"jsonrpc": "2.0", "id": call.request_id}
         if call.is_tool:
             said = {"refused": code, "message": message}
-            content = [{"type": "text", "text": message}, {"type": "text", "text": json.dumps(said)}]
+            content = [{"type": "text", "text": text} for text in (message, json.dumps({"refused": code}))]
             stamp = self._stamp() if call.stateless else {}
             answer["result"] = {"content": content, "structuredContent": said, "isError": True, **stamp}
         else:
-            answer["error"] = {"code": INTERNAL_ERROR, "message": message}
-        self._queue(answer)
+            answer["error"] = {"code": rpc.INTERNAL_ERROR, "message": message}
+        self._out.put(answer)
 
     # --- the end
 
     def _leave(self) -> None:
         """Writes out what needed no node and tells the node goodbye; calls without an answer are given up."""
         until = time.monotonic() + LEAVE_S
-        first = self._out[0] if self._out and self._written else None
         # Whoever closed stdin has left: an answer that is not out yet reaches nobody and must not count as taken.
-        kept = [item for item in self._out if item[1] is None]
-        self._out = deque([(first[0], None), *kept] if first and first[1] else kept)
-        while self._out and self._wait_for(self._stdout, until) and self._to_client():
+        self._out.withdraw_all()
+        while self._out and self._wait_for(self._out.fd, until) and self._to_client():
             pass
         self._link.send(b'{"t":"bye"}')
         while self._link.out and self._link.sock is not None and self._wait_for(self._link.sock, until):

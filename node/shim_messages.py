@@ -17,8 +17,8 @@ SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 CACHEABLE = frozenset({"server/discover", "tools/list", "resources/list", "resources/templates/list", "prompts/list"})
 
 # Where the id of a line stands that is too long to be read: first, or last before the one brace that closes it.
-_ID_FIRST = rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,128}")\s*,'
-_ID_LAST = rb',\s*"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,128}")\s*\}\s*$'
+_ID_FIRST = rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(-?\d{1,18}|"[^"\\\n]{1,128}")\s*,'
+_ID_LAST = rb',\s*"id"\s*:\s*(-?\d{1,18}|"[^"\\\n]{1,128}")\s*\}\s*$'
 
 
 class RefusedError(Exception):

@@ -90,7 +90,7 @@ class Tmux:
             spec.unlink(missing_ok=True)
             raise
         found = await self._pane(pane.strip())
-        if found is None or not await _launched(found):
+        if found is None or not await _launched(found, spec):
             spec.unlink(missing_ok=True)
             message = (
                 f"The program {argv[0]} ended as soon as it was started, so there is no session. "
@@ -226,7 +226,7 @@ class Tmux:
         return tuple(found)
 
     def _write_spec(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Path:
-        """Write what the launcher is to start, beside the server's socket and configuration; the launcher removes it."""
+        """Write what the launcher is to start, and the server's configuration, beside its socket."""
         paths.check_private(self._socket.parent)
         self._configuration.write_text(_CONFIGURATION, encoding="utf-8")
         # mkstemp makes it 0600, and so secrets in the environment are on no command line.
@@ -246,7 +246,8 @@ class Tmux:
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
                 cwd=cwd, env=_server_environment(),
             )  # fmt: skip
-        except FileNotFoundError as error:
+        # Of these the second comes when a folder on the PATH may not be searched.
+        except (FileNotFoundError, PermissionError) as error:
             message = "There is no tmux on this machine's PATH, and sessions need it. Install tmux 3.2 or newer."
             raise MeshError(ErrorCode.UNAVAILABLE, message) from error
         try:
@@ -279,17 +280,22 @@ def _check_program(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Non
         raise MeshError(ErrorCode.INVALID_ARGUMENT, message)
 
 
-async def _launched(ref: PaneRef) -> bool:
-    """Wait until the launcher has become the program; False when it ended instead."""
+async def _launched(ref: PaneRef, spec: Path) -> bool:
+    """Wait until the launcher has taken `spec` and become the program; False when it ended instead."""
     deadline = asyncio.get_running_loop().time() + TMUX_TIMEOUT_SECONDS
     while asyncio.get_running_loop().time() < deadline:
         process = processes.read(ref.pid)
         if process is None or process.ended or process.start != ref.started:
             return False
-        if launch.__file__ not in processes.command_line(ref.pid):
+        if await asyncio.to_thread(_is_the_program, ref.pid, spec):
             return True
         await asyncio.sleep(_POLL_SECONDS)
     raise MeshError(ErrorCode.UNAVAILABLE, "This machine is too busy to start a program right now. Try again.")
+
+
+def _is_the_program(pid: int, spec: Path) -> bool:
+    # Before the launcher has run, the process is a copy of the server; afterwards it has the program's words.
+    return not spec.exists() and launch.__file__ not in processes.command_line(pid)
 
 
 async def _left(pid: int) -> None:

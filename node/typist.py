@@ -237,8 +237,6 @@ def foreground_obstacle(ref: PaneRef, profile: PromptProfile) -> HeldReason | No
     first = processes.read(ref.pid)
     if first is None or first.ended or first.start != ref.started:
         return HeldReason.GONE
-    if first.stopped:
-        return HeldReason.STOPPED
     # A group is named after its leader. One whose leader has ended is nobody we know.
     leader = first if first.tpgid == first.pgrp else processes.read(first.tpgid)
     if leader is None:

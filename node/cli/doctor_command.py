@@ -69,15 +69,15 @@ def examine(home: Path, *, verify: bool, console: Console) -> list[Finding]:
 def _folders(home: Path) -> list[Finding]:
     # Imports gRPC and the ports, as the checks of the node below do.
     from node import config
-    from node.codec import SOCKET_NAME, TOKEN_NAME
+    from node.platform.paths import LOCAL_SOCKET, LOCAL_TOKEN
 
     run: Path | MeshError
     try:
         run = paths.run_dir(home)
     except MeshError as refusal:
         run = refusal
-    found = [checks.sockets(home, run, SOCKET_NAME)]
-    if isinstance(run, Path) and (token := checks.token_file(run / TOKEN_NAME)):
+    found = [checks.sockets(home, run, LOCAL_SOCKET)]
+    if isinstance(run, Path) and (token := checks.token_file(run / LOCAL_TOKEN)):
         found.append(token)
     try:
         config.load(home)

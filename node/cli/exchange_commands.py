@@ -14,7 +14,7 @@ import click
 from node.cli.command import INTERRUPTED, ExampleCommand, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Tone, plain, print_document
-from node.cli.conversation import message_lines, next_step, why_withheld
+from node.cli.conversation import message_lines, next_step, rung_words, why_withheld
 from node.cli.options import body, exchange_argument, json_option, question_argument, session_argument
 from node.cli.text import one_line, plural
 from node.core.errors import ErrorCode, MeshError
@@ -264,7 +264,7 @@ async def _follow_aloud(
                     console.say(f"  {hint}")
 
         def looked(now: ExchangeView, waited: float) -> None:
-            line.show(f"waiting for {one_line(now.worker)}: {one_line(now.rung)} ({waited:.0f} of {seconds} s)")
+            line.show(f"waiting for {one_line(now.worker)}: {rung_words(now.rung)} ({waited:.0f} of {seconds} s)")
 
         looked(exchange, 0.0)
         return await follow(node, exchange, seconds, arrived=arrived, looked=looked)
@@ -284,7 +284,7 @@ def _say_receipt(receipt: ReceiptView, verb: str, console: Console) -> None:
     again = " (this had been done before)" if receipt.repeated else ""
     console.say(
         f"{what} {one_line(exchange.opener)} -> {one_line(exchange.worker)} {verb}{again}: "
-        f"{message.kind.value} {short(message.id)}, {one_line(message.ladder.rung)}"
+        f"{message.kind.value} {short(message.id)}, {rung_words(message.ladder.rung)}"
     )
 
 

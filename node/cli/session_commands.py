@@ -45,7 +45,7 @@ _OF_THE_TERMINAL_PREFIXES = (
     "helio run --nick payments -- claude",
     "helio run -d --title 'Nightly tests' -- codex --full-auto",
 )
-@click.command("run", cls=ExampleCommand, context_settings={"ignore_unknown_options": False})
+@click.command("run", cls=ExampleCommand, context_settings={"allow_interspersed_args": False})
 @click.option("--nick", default="", metavar="NAME", help="Nickname others reach it by: 1-32 letters, digits, . - _")
 @click.option("--title", default="", help="What it is for  [default: derived from the command]")
 @click.option("--workspace", default="", metavar="NAME", help="Where it runs  [default: this machine]")

@@ -13,7 +13,7 @@ from node.cli.command import ExampleCommand, ExampleGroup, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Tone, plain, print_document
 from node.cli.options import json_option
-from node.cli.text import one_line, plural, shorten
+from node.cli.text import fold, one_line, plural
 from node.cli.timeline_rows import row_document, row_line
 from node.cli.times import point_in_time
 from node.core.errors import ErrorCode, MeshError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 TAMPERED = 1
 INCOMPLETE = 2
 ROWS_AT_A_TERMINAL = 100
+_SET_IN = "    "
 
 
 @examples(
@@ -69,7 +70,8 @@ def timeline_command(
 ) -> None:
     """Show the timeline: every decision about every message, relayed or withheld, in order.
 
-    One line a row, with local time, or one JSON object a row with --json: `row` holds the exact bytes that were hashed.
+    A row a line (set in where it does not fit), with local time; or one JSON object a row with --json, whose `row`
+    holds the exact bytes that were hashed.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -129,11 +131,9 @@ def _show_row(row: TimelineRowView, console: Console, *, in_json: bool) -> None:
         click.echo(row_document(row))
         return
     line = row_line(row)
-    if console.columns is None:
-        console.say(line.text)
-        return
-    fitting = shorten(line.text, console.columns)
-    console.say(console.tint(fitting, Tone.BAD) if line.alarming else fitting)
+    # Folded by us and set in: what a terminal folds begins at the edge, where it could pass for a row of its own.
+    for number, part in enumerate(fold(line.text, console.columns and console.columns - len(_SET_IN))):
+        console.say((_SET_IN if number else "") + (console.tint(part, Tone.BAD) if line.alarming else part))
 
 
 @examples("helio timeline verify", "helio timeline verify --json")

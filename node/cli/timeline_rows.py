@@ -68,7 +68,7 @@ def _text(fields: Mapping[str, JsonValue], name: str) -> str:
 
 def _ends(fields: Mapping[str, JsonValue], side: Mapping[str, str]) -> str:
     sender, recipient = _end(fields, "from", side.get("sender")), _end(fields, "to", side.get("recipient"))
-    return f"{sender or '-'} -> {recipient}" if recipient else sender
+    return f"{sender} -> {recipient}".lstrip() if recipient else sender
 
 
 def _end(fields: Mapping[str, JsonValue], name: str, label: str | None) -> str:

@@ -14,6 +14,10 @@ from node.core.model import Address, End, Exchange, Session, SessionStatus
 
 NICKNAME_MAX: Final = 32
 _NICK_PUNCTUATION: Final = frozenset("._-")
+# Letters and marks by category that nothing is drawn for: a nickname with one would look exactly like another.
+_DRAWS_NOTHING: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 
 # Letters of other scripts and digits that read like a Latin letter; enough to flag a look-alike, not to spell.
 _LOOKS_LIKE: Final = str.maketrans(
@@ -29,7 +33,8 @@ def clean_nickname(wanted: str) -> str:
         ch in _NICK_PUNCTUATION or unicodedata.category(ch)[0] == "L" or unicodedata.category(ch) in {"Nd", "Mn", "Mc"}
         for ch in nick
     )
-    if not good or not any(ch.isalnum() for ch in nick) or unicodedata.category(nick[0])[0] == "M":
+    hides = _DRAWS_NOTHING.search(nick) is not None
+    if not good or hides or not any(ch.isalnum() for ch in nick) or unicodedata.category(nick[0])[0] == "M":
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
             f"{wanted[:60]!r} cannot be a nickname: use 1 to {NICKNAME_MAX} letters, digits, '.', '-' or '_', "

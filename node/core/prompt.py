@@ -149,7 +149,7 @@ DEMO: Final = PromptProfile(
 
 def judge(screen: Screen, profile: PromptProfile) -> PromptState:
     """What `screen` shows, read as `profile` describes it; UNKNOWN rather than a guess."""
-    end = _end(screen)
+    end = _end(screen, profile)
     first = max(0, end - profile.tail)
     row = _prompt_row(screen, profile, first, end)
     live = first if row is None else row
@@ -167,7 +167,7 @@ def judge(screen: Screen, profile: PromptProfile) -> PromptState:
 
 def stands(screen: Screen, profile: PromptProfile, text: str) -> bool:
     """Whether the input box holds exactly `text`, the wrapping of lines aside."""
-    end = _end(screen)
+    end = _end(screen, profile)
     row = _prompt_row(screen, profile, max(0, end - profile.tail), end)
     if row is None:
         return False
@@ -203,10 +203,11 @@ def cells(text: str) -> int:
     return width
 
 
-def _end(screen: Screen) -> int:
-    """One past the last line that shows something or holds the cursor."""
+def _end(screen: Screen, profile: PromptProfile) -> int:
+    """One past the last line that shows something, or holds a cursor that means something."""
+    least = screen.cursor[1] + 1 if profile.cursor_in_box else 0
     end = len(screen.lines)
-    while end > screen.cursor[1] + 1 and not screen.lines[end - 1].strip():
+    while end > least and not screen.lines[end - 1].strip():
         end -= 1
     return end
 
@@ -227,7 +228,8 @@ def _draft(screen: Screen, profile: PromptProfile, row: int) -> str | None:
         return None
     inside = [screen.lines[row][opening.end() :], *below]
     text = _squeezed("".join(inside), profile)
-    if profile.placeholder is not None and profile.placeholder.fullmatch(" ".join(" ".join(inside).split())):
+    hint = " ".join("".join(" " if letter in profile.frame else letter for letter in " ".join(inside)).split())
+    if profile.placeholder is not None and profile.placeholder.fullmatch(hint):
         text = ""
     if not profile.cursor_in_box:
         return text

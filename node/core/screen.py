@@ -109,6 +109,7 @@ def screen(fields: Sequence[Field]) -> Verdict:
 # --- words to concepts ------------------------------------------------------------------------------------------------
 
 _OTHER, _STOP, _COMMA = " ", "\n", ","  # the letters of a word without a concept, of a sentence's end and of a comma
+_LINK = "http"
 _TOKEN = re.compile(
     r"[.@]?\w+(?:'\w+)?|,(?=\s)|[，、،]|[.!?:;؟।](?=\s|$)|[。！？]|\n[ \t]*\n|\n[ \t]{0,8}(?:[-*#>]|\d{1,2}[.)])[ \t]"
 )
@@ -145,11 +146,14 @@ class _Vocabulary:
         concepts: dict[str, set[str]] = {}
         languages: dict[str, set[str]] = {}
         for language, table in LEXICON.items():
-            for concept, words in table.items():
-                for word in words.split():
-                    key = fold(word).replace("-", "_").strip("_")
-                    concepts.setdefault(key, set()).add(concept)
-                    languages.setdefault(key, set()).add(language)
+            concept = ""
+            for word in table.split():
+                if word.isascii() and word.isupper():
+                    concept = word
+                    continue
+                key = fold(word).replace("-", "_").strip("_")
+                concepts.setdefault(key, set()).add(concept)
+                languages.setdefault(key, set()).add(language)
         letters: dict[frozenset[str], str] = {}
         self._exact: dict[str, _Lexeme] = {}
         self._stems: dict[str, _Lexeme] = {}
@@ -227,27 +231,27 @@ _VOCABULARY = _Vocabulary()
 def _tokens(folded: str) -> Iterator[tuple[str, int, int]]:
     """(word, start, end) of each word of a folded view, with a line feed as the word of a sentence's end."""
     for match in _TOKEN.finditer(folded):
-        token = match.group()
+        word = match.group()
         start, end = match.span()
-        if token.isalnum():
-            yield token, start, end
+        if word.isalnum():
+            yield word, start, end
             continue
-        if token[0] in ".@" and len(token) > 1:
+        if word[0] in ".@" and len(word) > 1:
             glued = start > 0 and folded[start - 1].isalnum()
-            if glued and token[0] == "@":
-                token = "http"  # a mail address is a place outside, as a link is
-            elif glued or _VOCABULARY.lookup(token) is None:
-                token, start = token[1:], start + 1
-        if "_" in token:
-            parts = [(part.group(), start + part.start(), start + part.end()) for part in _NAME_PART.finditer(token)]
+            if glued and word[0] == "@":
+                word = _LINK  # a mail address is a place outside, as a link is
+            elif glued or _VOCABULARY.lookup(word) is None:
+                word, start = word[1:], start + 1
+        if "_" in word:
+            parts = [(part.group(), start + part.start(), start + part.end()) for part in _NAME_PART.finditer(word)]
             if len(parts) != 2 or parts[0][0] == "id":  # else an identifier: `system_prompt` is no phrase
                 yield from parts
                 continue
-        if token[0] in ",，、،":
-            token = _COMMA
-        elif token == "." or not (token[0].isalnum() or token[0] in "_."):
-            token = _STOP
-        yield token, start, end
+        if word[0] in ",，、،":
+            word = _COMMA
+        elif word == "." or not (word[0].isalnum() or word[0] in "_."):
+            word = _STOP
+        yield word, start, end
 
 
 def _words(folded: str) -> _Words:
@@ -372,8 +376,10 @@ def _weighed(letters: str, first: int, weight: int, family: str) -> int:
 
 
 def _language(matched: Sequence[frozenset[str]]) -> str:
-    shared = frozenset.intersection(*matched) or matched[0]
-    return next(language for language in LEXICON if language in shared)
+    for language in LEXICON:
+        if all(language in languages for languages in matched):
+            return language
+    return next(language for language in LEXICON if language in matched[0])
 
 
 def _pattern_hits(view: View) -> Iterator[_Hit]:
@@ -443,8 +449,8 @@ _ABOUT = re.compile(
     r"|pruebas|ataques?|angriff)\b"
 )
 _COMMANDED = re.compile(
-    r"\b(?:follow|obey|execute|comply with|act on|carry out|decode)\b[^.\n]{0,40}\b(?:it|this|that|these|them|below|above"
-    r"|the following|instructions?|block|quoted?)\b"
+    r"\b(?:follow|obey|execute|comply with|act on|carry out|decode)\b[^.\n]{0,40}\b(?:it|this|that|these|them|below"
+    r"|above|the following|instructions?|block|quoted?)\b"
 )
 
 _NEGATION = re.compile(r"\b(?:not|never|refus\w{1,3}|cannot|without)\b|n't\b")

@@ -28,6 +28,7 @@ INVISIBLE = (
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _BLANK_GLYPHS = "\u2800\u3164\uffa0"  # drawn as a gap, so a reader sees two words
+_DRAWN_AS = {"ϲ": "c", "Ϲ": "c"}  # where the compatibility form no longer looks like the letter
 _WITHOUT_DECOMPOSITION = {
     "ł": "l", "ø": "o", "đ": "d", "ı": "i", "ة": "ه", "ى": "ي", "ـ": "", "’": "'", "‘": "'", "ʼ": "'",
 }  # fmt: skip
@@ -41,9 +42,10 @@ _LOOKALIKES = {
         "y": "уγүʏ", "z": "ᴢ",
     }.items()
 }  # fmt: skip
-_LATIN_OF = {code: latin for latin, codes in _LOOKALIKES.items() for code in codes}
-_LATIN_OF |= {0x1F1E6 + i: chr(97 + i) for i in range(26)}
-_LATIN_OF |= {start + i: chr(97 + i) for start in (0x1F150, 0x1F170) for i in range(26)}
+_LATIN_OF = {
+    **{code: latin for latin, codes in _LOOKALIKES.items() for code in codes},
+    **{start + i: chr(97 + i) for start in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)},
+}
 _LOOKALIKE_WORD = re.compile("[a-z" + "".join(map(chr, _LATIN_OF)) + "]{2,40}")
 _ROT13 = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
@@ -59,10 +61,11 @@ _WORD = re.compile(r"[^\W\d_]{4,30}")
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,:;!?'\-_*·|/~+]{1,3}[^\W\d_](?![^\W_])){4,}")
 _SEPARATORS = re.compile(r"[^\w]+|_+")
 _BASE64 = re.compile(
-    r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{4,}(?==|[ \t\"'`]*(?:[\r\n]|$)))*={0,2}"  # wrapped lines too
+    r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{4,}"  # wrapped lines too
+    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*={0,2}"
 )
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{16,}|[a-z2-7]{24,})={0,6}")
-_HEX = re.compile(r"(?:(?:0x|\\x)?[0-9a-fA-F]{2}[ :,\n]{0,2}){8,}")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x|\\x)?[0-9a-fA-F]{2}(?:[ :,\n]{0,2}(?:0x|\\x)?[0-9a-fA-F]{2}){7,}")
 _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
 _BACKSLASH = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2})+")
@@ -99,14 +102,16 @@ def _fold_char(char: str) -> tuple[str, str]:
         return "", ""
     if char in _BLANK_GLYPHS:
         return " ", " "
+    if char in _DRAWN_AS:
+        return _DRAWN_AS[char], _DRAWN_AS[char]
     if "\uac00" <= char <= "\ud7a3":
         return char, char
     readable = unicodedata.normalize("NFKC", char)
-    parts: list[str] = []
-    for part in unicodedata.normalize("NFD", readable.casefold()):
-        if unicodedata.category(part)[0] != "M":
-            parts.append(_WITHOUT_DECOMPOSITION.get(part, part))
-    folded = "".join(parts)
+    folded = "".join(
+        _WITHOUT_DECOMPOSITION.get(part, part)
+        for part in unicodedata.normalize("NFD", readable.casefold())
+        if unicodedata.category(part)[0] != "M"
+    )
     return (readable if len(readable) == len(folded) else folded), folded
 
 
@@ -361,6 +366,7 @@ def _base32_runs(text: str) -> list[Run]:
     return runs
 
 
+_HEX_PART = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _NOT_HEX = re.compile(r"0x|\\x|[^0-9a-fA-F]")
 
 
@@ -370,6 +376,11 @@ def _hex_runs(text: str) -> list[Run]:
         decoded = _as_text(bytes.fromhex(_NOT_HEX.sub("", match.group())))
         if decoded is not None:
             runs.append((match.start(), match.end(), decoded))
+            continue
+        for part in _HEX_PART.finditer(match.group()):  # words such as "face" may have joined the run
+            decoded = _as_text(bytes.fromhex(part.group()))
+            if decoded is not None:
+                runs.append((match.start() + part.start(), match.start() + part.end(), decoded))
     return runs
 
 
@@ -433,8 +444,10 @@ def _spaced_runs(folded: str) -> list[Run]:
     for match in _SPACED.finditer(folded):
         gaps = _SEPARATORS.findall(match.group())
         usual = min(map(len, gaps))
-        letters = _SEPARATORS.sub(lambda gap, usual=usual: "" if len(gap.group()) == usual else " ", match.group())
-        runs.append((match.start(), match.end(), letters))
+        blanks = ["" if len(gap) == usual else " " for gap in gaps]
+        letters = _SEPARATORS.split(match.group())
+        joined = "".join(letter + blank for letter, blank in zip(letters, [*blanks, ""], strict=True))
+        runs.append((match.start(), match.end(), joined))
     return runs
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from node.demo.puppet import Puppet
 from node.local_client import LocalClient
+from node.platform import paths
 from node.ports import NewSession
 
 _COMMAND = (sys.executable, "-m", "node.entry")
@@ -33,7 +34,7 @@ class Stage:
 
     async def agent(self, nickname: str) -> Puppet:
         """A session with a scripted agent in a real terminal."""
-        control = self.home / "run" / f"{nickname}.ctl"
+        control = paths.run_dir(self.home) / f"{nickname}.ctl"
         await self.node.run_session(
             NewSession(
                 argv=(sys.executable, "-m", "node.demo.agent", "--name", nickname, "--control", str(control)),
@@ -84,7 +85,7 @@ async def _take_down(home: Path) -> None:
         tmux = await asyncio.create_subprocess_exec(
             "tmux",
             "-S",
-            str(home / "run" / "tmux.sock"),
+            str(paths.run_dir(home) / paths.TMUX_SOCKET),
             "kill-server",
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,

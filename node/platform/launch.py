@@ -23,8 +23,8 @@ def main(spec_path: str) -> int:
         path.unlink()
         words = [_raw(word) for word in spec["argv"]]
         environment = {_raw(name): _raw(value) for name, value in spec["env"].items()}
-        # Of what tmux sets, only the name of the terminal which it emulates is true for the program.
-        environment.setdefault(b"TERM", _raw(os.environ.get("TERM", "screen")))
+        # Of what tmux sets, only this is true for the program: the terminal which it emulates, whatever was asked for.
+        environment[b"TERM"] = _raw(os.environ.get("TERM", "screen"))
         os.chdir(_raw(spec["cwd"]))
         # Python ignores these, and what is ignored stays so through exec: the program would not die of a closed pipe.
         for name in ("SIGPIPE", "SIGXFSZ"):

@@ -13,6 +13,11 @@ from node.core.errors import ErrorCode, MeshError
 HOME_VARIABLE: Final = "HELIOGRAPH_HOME"
 # sockaddr_un.sun_path with its closing NUL: 104 bytes on macOS, 108 on Linux. The smaller one, so that a home can move.
 SOCKET_PATH_BYTES: Final = 104
+# What stands in the run folder.
+LOCAL_SOCKET: Final = "local.sock"
+LOCAL_TOKEN: Final = "token"  # noqa: S105  (a file's name)
+AGENT_SOCKET: Final = "agent.sock"
+TMUX_SOCKET: Final = "tmux.sock"
 # The longest socket name that a run folder is promised to have room for.
 SOCKET_NAME_BYTES: Final = 24
 # Not TMPDIR or XDG_RUNTIME_DIR: agent CLIs pass on few variables, and all programs of a node must find the same folder.

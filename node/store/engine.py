@@ -44,11 +44,14 @@ class StoreSettings:
 class _Pending(Generic[T]):
     """A command that waits for its commit."""
 
-    __slots__ = ("error", "future", "result", "work")
+    __slots__ = ("error", "future", "result", "then", "work")
 
-    def __init__(self, work: Callable[[Tx], T], future: asyncio.Future[T]) -> None:
+    def __init__(
+        self, work: Callable[[Tx], T], future: asyncio.Future[T], then: Callable[[T], None] | None = None
+    ) -> None:
         self.work = work
         self.future = future
+        self.then = then
         self.result: T
         self.error: BaseException | None = None
 
@@ -56,6 +59,8 @@ class _Pending(Generic[T]):
         self.result = self.work(tx)
 
     def resolve(self) -> None:
+        if self.error is None and self.then is not None:
+            self.then(self.result)
         if self.future.done():
             return
         if self.error is not None:
@@ -64,7 +69,7 @@ class _Pending(Generic[T]):
             self.future.set_result(self.result)
 
 
-def unavailable(error: sqlite3.Error) -> MeshError:
+def unavailable(error: sqlite3.Error | MeshError) -> MeshError:
     """A database error as the refusal that users see."""
     return MeshError(
         ErrorCode.AUDIT_UNAVAILABLE,
@@ -119,8 +124,11 @@ class SqliteStore:
         """Whether the last commit worked."""
         return self._last_error is None
 
-    async def write(self, work: Callable[[Tx], T]) -> T:
-        """Runs `work` on the writer and returns its result once it is on disk. Safe to cancel: the work still runs."""
+    async def write(self, work: Callable[[Tx], T], then: Callable[[T], None] | None = None) -> T:
+        """Runs `work` on the writer and returns its result once it is on disk. Safe to cancel: the work still runs.
+
+        `then` is called with the result after the commit, on the event loop, whether or not the caller still waits.
+        """
         future: asyncio.Future[T] = self._loop.create_future()
         with self._ready:
             if self._closing:
@@ -131,12 +139,14 @@ class SqliteStore:
                     f"{self._settings.max_pending} commands already wait for the disk; try again in a moment.",
                     {"limit": self._settings.max_pending},
                 )
-            self._queue.append(_Pending(work, future))  # type: ignore[arg-type]  # a deque of mixed results
+            self._queue.append(_Pending(work, future, then))  # type: ignore[arg-type]  # a deque of mixed results
             self._ready.notify()
-        return await asyncio.shield(future)
+        return await future
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         """Runs `work` on a consistent view of what is committed."""
+        if self._closing:
+            raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node is stopping; try again when it is up.")
         try:
             return await self._loop.run_in_executor(self._reading, self._reader.consistently, work)
         except sqlite3.Error as error:
@@ -183,7 +193,8 @@ class SqliteStore:
             else:
                 self._writer.execute("ROLLBACK")
             self._last_error = None
-        except sqlite3.Error as error:
+        except (sqlite3.Error, MeshError) as error:
+            # A MeshError here is no command's: the head as stored does not fit itself.
             self._fail(batch, error)
 
     def _run_one(self, tx: SqliteTx, pending: _Pending[object], *, alone: bool) -> bool:
@@ -206,7 +217,7 @@ class SqliteStore:
             self._writer.execute("RELEASE command")
         return True
 
-    def _fail(self, batch: list[_Pending[object]], error: sqlite3.Error) -> None:
+    def _fail(self, batch: list[_Pending[object]], error: sqlite3.Error | MeshError) -> None:
         self._last_error = str(error)
         _log.error("a commit failed: %s", error)
         if self._writer.in_transaction:

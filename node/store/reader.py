@@ -188,7 +188,7 @@ class SqliteReader:
     def owed(self, now_us: int, limit: int) -> tuple[Owed, ...]:
         """Notices that are due, oldest first, with how often their message was noticed; settled ones included."""
         rows = self._all(
-            "SELECT o.id, o.message, o.session, m.exchange, m.notices, m.lease, m.read_us "
+            "SELECT o.id, o.message, o.session, o.attempts, m.exchange, m.notices, m.lease, m.read_us "
             "FROM outbox o JOIN messages m ON m.id = o.message "
             "WHERE o.kind = 'notify' AND o.due_us <= ? ORDER BY o.due_us, o.id LIMIT ?",
             now_us,
@@ -201,6 +201,7 @@ class SqliteReader:
                 exchange=row["exchange"],
                 session=row["session"],
                 notices=row["notices"],
+                unproven=row["attempts"],
                 taken=row["lease"] is not None,
                 settled=row["read_us"] is not None,
             )

@@ -27,11 +27,14 @@ def _marks(columns: str) -> str:
     return ", ".join("?" * len(columns.split(",")))
 
 
-_PUT_SESSION = f"INSERT OR REPLACE INTO sessions ({SESSION_COLUMNS}) VALUES ({_marks(SESSION_COLUMNS)})"
-_PUT_EXCHANGE = (
-    f"INSERT INTO exchanges ({EXCHANGE_COLUMNS}) VALUES ({_marks(EXCHANGE_COLUMNS)}) ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{c.strip()} = excluded.{c.strip()}" for c in EXCHANGE_COLUMNS.split(",")[1:])
-)
+def _put(table: str, columns: str) -> str:
+    """By id, and by nothing else: OR REPLACE would delete another row that holds the same nickname."""
+    changes = ", ".join(f"{c.strip()} = excluded.{c.strip()}" for c in columns.split(",")[1:])
+    return f"INSERT INTO {table} ({columns}) VALUES ({_marks(columns)}) ON CONFLICT (id) DO UPDATE SET {changes}"
+
+
+_PUT_SESSION = _put("sessions", SESSION_COLUMNS)
+_PUT_EXCHANGE = _put("exchanges", EXCHANGE_COLUMNS)
 _ADD_MESSAGE = f"INSERT INTO messages ({MESSAGE_COLUMNS}, to_node, to_session) VALUES ({_marks(MESSAGE_COLUMNS)}, ?, ?)"
 _SET_LADDER = (
     "UPDATE messages SET recorded_us = ?, screened = ?, landed_us = ?, notices = ?, held = ?, confirmed_us = ?, "
@@ -99,9 +102,11 @@ class SqliteTx(SqliteReader):
             "INSERT INTO outbox (kind, session, message, due_us) VALUES (?, ?, ?, ?)", (kind, session, message, due_us)
         )
 
-    def put_off(self, outbox: int, due_us: int) -> None:
-        """Makes an effect due again later."""
-        self._db.execute("UPDATE outbox SET due_us = ?, attempts = attempts + 1 WHERE id = ?", (due_us, outbox))
+    def put_off(self, outbox: int, due_us: int, *, unproven: bool = False) -> None:
+        """Makes an effect due again later; `unproven` when it may have been done, which is counted."""
+        self._db.execute(
+            "UPDATE outbox SET due_us = ?, attempts = attempts + ? WHERE id = ?", (due_us, int(unproven), outbox)
+        )
 
     def effect_done(self, outbox: int) -> None:
         """Takes an effect out of the outbox."""
@@ -127,7 +132,7 @@ class SqliteTx(SqliteReader):
         self._db.execute("UPDATE calls SET state = ? WHERE id = ?", (state, call_id))
 
     def forget_before(self, then_us: int) -> None:
-        """Drops remembered calls and command keys older than `then_us`, settled or not."""
+        """Drops command keys older than `then_us`, and calls of that age whose client has said what became of them."""
         self._db.execute("DELETE FROM calls WHERE created_us < ? AND state IN ('settled', 'abandoned')", (then_us,))
         self._db.execute("DELETE FROM commands WHERE created_us < ?", (then_us,))
 

@@ -69,6 +69,12 @@ def test_sleeps_are_found_but_not_giving_way() -> None:
     assert rules_of(bans.findings(PLACE, source, bans.sleeping_tests)) == [("sleep-in-test", 1), ("sleep-in-test", 2)]
 
 
+def test_a_poll_with_a_deadline_may_sleep_in_a_function_until() -> None:
+    poll = "async def {}(held):\n  async with timeout(9):\n    while not held():\n      await asyncio.sleep(0.02)\n"
+    assert bans.findings(PLACE, poll.format("until"), bans.sleeping_tests) == []
+    assert rules_of(bans.findings(PLACE, poll.format("settle"), bans.sleeping_tests)) == [("sleep-in-test", 4)]
+
+
 def test_patches_are_found_but_not_the_environment() -> None:
     source = (
         "monkeypatch.setattr(store, 'commit', fail)\nfrom unittest import mock\nmocker.patch('node.store')\n"

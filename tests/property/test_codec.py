@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from node import codec
 from node.core import views
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
-from node.core.timeline import ProblemCode
-from node.ports import NewSession, NodeStatus, RowFilter, StoredRow
+from node.core.timeline import Problem, ProblemCode, Verification
+from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -134,8 +134,8 @@ def test_arrival(view: views.ArrivalView) -> None:
     assert codec.arrival_from_wire(wire) == view
 
 
-@given(exchanges(), messages(), st.booleans())
-def test_receipt(exchange: views.ExchangeView, message: views.MessageView, repeated: bool) -> None:
+@given(exchange=exchanges(), message=messages(), repeated=st.booleans())
+def test_receipt(exchange: views.ExchangeView, message: views.MessageView, *, repeated: bool) -> None:
     wire = pb.SteerExchangeResponse(
         exchange=codec.exchange_to_wire(exchange), message=codec.message_to_wire(message), repeated=repeated
     )
@@ -187,7 +187,8 @@ def test_new_session(new: NewSession) -> None:
 
 
 @given(
-    st.builds(
+    follow=st.booleans(),
+    wanted=st.builds(
         RowFilter,
         from_seq=BIG,
         limit=BIG,
@@ -200,9 +201,8 @@ def test_new_session(new: NewSession) -> None:
         until_us=BIG,
         tail=st.booleans(),
     ),
-    st.booleans(),
 )
-def test_row_filter(wanted: RowFilter, follow: bool) -> None:
+def test_row_filter(wanted: RowFilter, *, follow: bool) -> None:
     data = codec.row_filter_to_wire(wanted, follow=follow).SerializeToString()
     wire = pb.ReadTimelineRequest.FromString(data)
     assert (codec.row_filter_from_wire(wire), wire.follow) == (wanted, follow)
@@ -222,16 +222,31 @@ def test_row(row: StoredRow) -> None:
     assert asdict(codec.row_from_wire(wire)) == asdict(row)
 
 
-PROBLEMS = st.none() | st.builds(views.ProblemView, seq=BIG, code=st.sampled_from(ProblemCode), words=TEXT)
+PROBLEMS = st.none() | st.builds(Problem, seq=BIG, code=st.sampled_from(ProblemCode), words=TEXT)
 RESULTS = st.none() | st.builds(
-    views.VerifyResultView, origin=TEXT, root=TEXT, ok=st.booleans(), problem=PROBLEMS, warnings=TEXTS
+    Verification,
+    origin=TEXT,
+    rows=BIG,
+    first_seq=st.none(),
+    last_seq=st.none(),
+    root=st.binary(min_size=32, max_size=32),
+    ok=st.booleans(),
+    problem=PROBLEMS,
+    clock_steps=st.just(()),
+    clock_steps_total=COUNT,
+    warnings=TEXTS,
 )
 
 
-@given(st.builds(views.VerifyView, rows=BIG, total=BIG, result=RESULTS))
-def test_verify(view: views.VerifyView) -> None:
-    wire = pb.VerifyTimelineResponse.FromString(codec.verify_to_wire(view).SerializeToString())
-    assert codec.verify_from_wire(wire) == view
+@given(st.builds(VerifyProgress, rows=BIG, total=BIG, result=RESULTS))
+def test_verify(step: VerifyProgress) -> None:
+    wire = pb.VerifyTimelineResponse.FromString(codec.verify_to_wire(step).SerializeToString())
+    view = codec.verify_from_wire(wire)
+    assert (view.rows, view.total, view.result is None) == (step.rows, step.total, step.result is None)
+    if view.result is not None and step.result is not None:
+        kept = {"origin": step.result.origin, "root": step.result.root.hex(), "ok": step.result.ok}
+        problem = asdict(step.result.problem) if step.result.problem else None
+        assert asdict(view.result) == {**kept, "problem": problem, "warnings": step.result.warnings}
 
 
 @given(messages(ANY_TEXT), exchanges(ANY_TEXT), sessions(ANY_TEXT))
@@ -239,7 +254,8 @@ def test_no_text_makes_a_record_unreadable(
     message: views.MessageView, exchange: views.ExchangeView, session: views.SessionView
 ) -> None:
     shown = codec.message_from_wire(codec.message_to_wire(message))
-    assert len(shown.text) == len(message.text)
-    assert all(a == b or (b == "\ufffd" and 0xD800 <= ord(a) <= 0xDFFF) for a, b in zip(message.text, shown.text))
+    assert all(
+        a == b or (b == "\ufffd" and 0xD800 <= ord(a) <= 0xDFFF) for a, b in zip(message.text, shown.text, strict=True)
+    )
     assert codec.exchange_from_wire(codec.exchange_to_wire(exchange)).id == exchange.id
     assert codec.session_from_wire(codec.session_to_wire(session)).id == session.id

@@ -10,6 +10,7 @@ import pytest
 from node import codec
 from node.core import views
 from node.core.errors import ErrorCode, MeshError
+from node.grpc_setup import unix_target
 from node.ports import NewSession, RowFilter
 from node.wire.v1 import local_pb2 as pb
 
@@ -85,7 +86,7 @@ def test_an_exchange_of_another_version_is_refused(field: str) -> None:
     ],
 )
 def test_an_address_is_an_escaped_path(path: str, address: str) -> None:
-    assert codec.target(Path(path)) == address
+    assert unix_target(Path(path)) == address
 
 
 def test_bytes_that_are_no_text_are_refused_not_changed() -> None:

@@ -23,6 +23,7 @@ def all_gates(selection: Selection, *, strict: bool) -> list[Gate]:
         command_gate("mypy", "mypy"),
         command_gate("buf lint", "buf", "lint", "proto"),
         command_gate("generated code", "python", "tools/gen_proto.py", "--check"),
+        command_gate("tool catalogue", "python", "-m", "tools.gen_catalogue", "--check"),
         wheel.gate(),
         tests_gate.gate(selection, strict=strict),
     ]

@@ -68,17 +68,17 @@ def any_currency(path: Path, tree: ast.Module) -> Iterator[Finding]:
 
 
 def sleeping_tests(path: Path, tree: ast.Module) -> Iterator[Finding]:
-    """A test waits for a condition with a deadline. Giving way once with sleep(0) is no wait."""
+    """A test waits for a condition with a deadline: in a function `until`, which may sleep between two looks.
+
+    Giving way once with sleep(0) is no wait.
+    """
+    polls = {id(inner) for node in ast.walk(tree) if _is_poll(node) for inner in ast.walk(node)}
+    sleeps = {"time.sleep", "asyncio.sleep", "anyio.sleep", "sleep"}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {
-            "time.sleep",
-            "asyncio.sleep",
-            "anyio.sleep",
-            "sleep",
-        }:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in sleeps and id(node) not in polls:
             gives_way = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
             if not gives_way:
-                message = "wait for the condition with a deadline (an event, a queue, a poll of the thing itself)"
+                message = "wait for the condition with a deadline: an event, a queue, or a function `until` that polls"
                 yield Finding(path=path, line=node.lineno, rule="sleep-in-test", message=message)
 
 
@@ -123,6 +123,10 @@ def _imported_modules(node: ast.AST) -> list[str]:
             [f"{module}.{alias.name}" for alias in node.names] if module in {"node", "urllib", "unittest"} else [module]
         )
     return []
+
+
+def _is_poll(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "until"
 
 
 def _is_core_stdlib(name: str) -> bool:

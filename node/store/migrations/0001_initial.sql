@@ -57,8 +57,9 @@ CREATE INDEX exchanges_by_opener ON exchanges (opener_session, closed);
 CREATE INDEX exchanges_by_worker ON exchanges (worker_session, closed);
 CREATE INDEX exchanges_by_change ON exchanges (closed, changed_us);
 
+-- With a row id, unlike the others: bodies are long, and rows by random key would be scattered over the file.
 CREATE TABLE messages (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
     exchange TEXT NOT NULL REFERENCES exchanges (id) ON DELETE CASCADE,
     number INTEGER NOT NULL,
     kind TEXT NOT NULL,
@@ -85,7 +86,7 @@ CREATE TABLE messages (
     -- The call that took it last, so that a late word of that call can still give it back.
     taken_by TEXT,
     UNIQUE (exchange, number)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 CREATE INDEX messages_unread ON messages (to_session, landed_us) WHERE landed_us IS NOT NULL AND read_us IS NULL;
 CREATE INDEX messages_by_taker ON messages (taken_by) WHERE taken_by IS NOT NULL;

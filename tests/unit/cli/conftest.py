@@ -20,7 +20,7 @@ Helio = Callable[..., Result]
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A node's folder, private, with a path short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="helio-", dir="/tmp") as made:  # noqa: S108  (socket paths are short)
+    with tempfile.TemporaryDirectory(prefix="helio-", dir="/tmp") as made:
         monkeypatch.setenv(HOME_VARIABLE, made)
         monkeypatch.setenv("TZ", "UTC")
         yield Path(made)

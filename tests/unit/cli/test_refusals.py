@@ -19,8 +19,9 @@ pytestmark = pytest.mark.usefixtures("home")
 NEEDS_A_NODE = [
     ("status",), ("sessions",), ("run", "-d", "--", "sh"), ("attach", "@a"), ("nick", "@a", "b"), ("rename", "@a", "t"),
     ("archive", "@a"), ("unarchive", "@a"), ("rm", "@a"), ("rm", "@a", "--yes"), ("requests",), ("delegations", "list"),
-    ("requests", "show", "abcdef"), ("request", "@a", "text"), ("answer", "abcdef", "text"), ("steer", "abcdef", "text"),
-    ("close", "abcdef", "--accept"), ("cancel", "abcdef"), ("timeline",), ("timeline", "verify"),
+    ("requests", "show", "abcdef"), ("request", "@a", "text"), ("answer", "abcdef", "text"),
+    ("steer", "abcdef", "text"), ("close", "abcdef", "--accept"), ("cancel", "abcdef"), ("timeline",),
+    ("timeline", "verify"),
 ]  # fmt: skip
 
 

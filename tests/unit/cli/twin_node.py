@@ -109,11 +109,11 @@ class TwinNode(LocalServiceServicer):
     def serve(self) -> Iterator[TwinNode]:
         """Serves at the home until the generator is closed."""
         folder = paths.run_dir(self.home)
-        (folder / codec.TOKEN_NAME).write_text(TOKEN, encoding="ascii")
-        (folder / codec.TOKEN_NAME).chmod(0o600)
+        (folder / paths.LOCAL_TOKEN).write_text(TOKEN, encoding="ascii")
+        (folder / paths.LOCAL_TOKEN).chmod(0o600)
         server = grpc.server(ThreadPoolExecutor(max_workers=8))
         add_LocalServiceServicer_to_server(self, server)
-        server.add_insecure_port(unix_target(folder / codec.SOCKET_NAME))
+        server.add_insecure_port(unix_target(folder / paths.LOCAL_SOCKET))
         server.start()
         try:
             yield self
@@ -211,9 +211,7 @@ class TwinNode(LocalServiceServicer):
     def CancelExchange(self, request, context):  # noqa: N802
         return self._receipt(request, context, pb.CancelExchangeResponse)
 
-    def _receipt(
-        self, request: WireMessage, context: grpc.ServicerContext, made: Callable[..., M]
-    ) -> M:
+    def _receipt(self, request: WireMessage, context: grpc.ServicerContext, made: Callable[..., M]) -> M:
         self._take(request, context)
         return made(exchange=self.receipt.exchange, message=self.receipt.message, repeated=self.receipt.repeated)
 

@@ -64,6 +64,7 @@ def test_an_inner_node_does_not_pass_for_a_leaf() -> None:
     inner = merkle.node_hash(LEAVES[0], LEAVES[1])
     as_entry = merkle.leaf_hash(LEAVES[0] + LEAVES[1])
     assert inner != as_entry
+    assert not merkle.verify_inclusion(0, 1, LEAVES[1], (LEAVES[0],), ROOTS[2]), "a proof longer than the tree is high"
     assert not merkle.verify_inclusion(0, 2, as_entry, (merkle.node_hash(LEAVES[2], LEAVES[3]),), ROOTS[4])
 
 

@@ -1,18 +1,24 @@
-"""The shim's way to the node: where its socket is, lines with a limit, and a connection that is made again when lost.
+"""The shim's streams: lines with a limit, a connection to the node that is made again when lost, answers to stdout.
 
 Standard library only, and little of it (see node/shim.py).
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
+import sys
+from collections import deque
+from collections.abc import Mapping
 
 CHUNK = 65_536
 NODE_LINE_BYTES = 64 * 1024 * 1024
 RETRY_FIRST_S = 0.05
 RETRY_MOST_S = 2.0
+# What a pipe that select() calls writable takes without blocking: PIPE_BUF, which is smallest on macOS.
+STDOUT_CHUNK = 4096 if sys.platform == "linux" else 512
 SOCKET_NAME = "agent.sock"
 
 
@@ -32,7 +38,7 @@ def socket_path() -> str:
 
 
 class Lines:
-    """Cuts a stream of bytes into lines. Of a line over `limit` bytes only the ends are kept."""
+    """Cuts a stream of bytes into lines. Of a line over `limit` bytes both ends are kept, a LF between."""
 
     KEPT = 512
 
@@ -59,11 +65,13 @@ class Lines:
         self._buffer += piece
         if not self._head and len(self._buffer) > self.limit:
             self._head = bytes(self._buffer[: self.KEPT])
+            del self._buffer[: self.KEPT]
         if self._head:
             del self._buffer[: -self.KEPT]
 
     def _take(self) -> tuple[bytes, bool]:
-        line, whole = self._head + bytes(self._buffer), not self._head
+        whole = not self._head
+        line = bytes(self._buffer) if whole else self._head + b"\n" + bytes(self._buffer)
         self._buffer.clear()
         self._head = b""
         return line, whole
@@ -152,3 +160,57 @@ class Link:
             self.close(now)
             return []
         return self._lines.feed(data)
+
+
+class Outlet:
+    """What waits to be written to stdout: whole lines, each with the call that it answers, if it answers one."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self.size = 0
+        self._lines: deque[tuple[bytes, str | None]] = deque()
+        self._written = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def put(self, message: Mapping[str, object], call_id: str | None = None) -> None:
+        """Queues one message."""
+        line = json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+        self._lines.append((line, call_id))
+        self.size += len(line)
+
+    def answers(self) -> int:
+        """How many answers to calls wait."""
+        return sum(owner is not None for _, owner in self._lines)
+
+    def withdraw(self, call_id: str) -> None:
+        """Takes back the answer to a call; a line that is partly out has to go out whole, but answers nothing then."""
+        for place, (line, owner) in enumerate(self._lines):
+            if owner == call_id:
+                if place == 0 and self._written:
+                    self._lines[0] = (line, None)
+                else:
+                    del self._lines[place]
+                    self.size -= len(line)
+                return
+
+    def withdraw_all(self) -> None:
+        """Takes back the answers to all calls."""
+        for owner in [owner for _, owner in self._lines if owner is not None]:
+            self.withdraw(owner)
+
+    def write_some(self) -> str | None:
+        """Writes what stdout takes without blocking, once select() called it writable; OSError when nobody reads it.
+
+        The call whose answer went out whole with this, if one did.
+        """
+        line, call_id = self._lines[0]
+        count = os.write(self.fd, line[self._written : self._written + STDOUT_CHUNK])
+        self._written += count
+        self.size -= count
+        if self._written < len(line):
+            return None
+        self._lines.popleft()
+        self._written = 0
+        return call_id

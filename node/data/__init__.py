@@ -1,0 +1,1 @@
+"""Data that ships with the node; made by tools, never edited by hand."""

@@ -1,0 +1,110 @@
+"""What list_peers and list_delegations show, in the words and shapes of mcp_words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from node.core.commands import Peer
+from node.core.escape import escape
+from node.core.ids import short
+from node.core.model import Address, Author, Conversation, End, Exchange, Message, SessionStatus, Status
+from node.mcp_words import SHOWN_IN_LINE, Json, JsonObject, Said, role
+
+TEXT_IN_LIST_CHARS: Final = 2_000
+MESSAGES_IN_LIST: Final = 50
+_BY: Final = {Author.NODE: "the node", Author.PERSON: "a person"}
+
+
+def peers(found: Sequence[Peer]) -> Said:
+    """The sessions in reach."""
+    others = [peer for peer in found if not peer.me]
+    mine = next((peer.session.label for peer in found if peer.me), None)
+    line = f"You are {escape(mine)}. " if mine else ""
+    if others:
+        count = f"{len(others)} session{'s' if len(others) > 1 else ''}"
+        line += f"{count} in reach. Call request(to=..., text=...) to ask one."
+    else:
+        line += "No other session is in reach. Your user can start one with `helio run --nick NAME -- COMMAND`."
+    return Said(line=line, data={"peers": [_peer_json(peer) for peer in found]})
+
+
+def _peer_json(peer: Peer) -> JsonObject:
+    session = peer.session
+    data: dict[str, Json] = {
+        "name": session.label,
+        "id": session.id,
+        "title": session.title,
+        "workspace": session.workspace,
+        "state": session.state.value if session.status is SessionStatus.RUNNING else session.status.value,
+        "open_with_you": peer.open_with_me,
+    }
+    if peer.me:
+        data["you"] = True
+    if peer.note:
+        data["note"] = peer.note
+    return data
+
+
+def exchanges(found: Sequence[Conversation], me: Address, names: Mapping[Address, str], *, one: bool) -> Said:
+    """The caller's exchanges with the ladder of every message it handed in; `one` shows texts as well."""
+    waiting = [c.exchange for c in found if c.exchange.status is Status.ASKED and c.exchange.end_of(me) is End.OPENER]
+    delivered = [
+        c.exchange for c in found if c.exchange.status is Status.DELIVERED and c.exchange.end_of(me) is End.OPENER
+    ]
+    to_do = [c.exchange for c in found if not c.exchange.status.closed and c.exchange.end_of(me) is End.WORKER]
+    line = f"{len(found)} exchange{'' if len(found) == 1 else 's'}." if found else "You have no open exchange."
+    for label, some in (
+        ("A question waits for your answer in", waiting),
+        ("Delivered to you, to be closed or steered:", delivered),
+        ("You are working in", to_do),
+    ):
+        if some:
+            line += f" {label} {', '.join(short(exchange.id) for exchange in some[:SHOWN_IN_LINE])}"
+            line += f" and {len(some) - SHOWN_IN_LINE} more." if len(some) > SHOWN_IN_LINE else "."
+    return Said(line=line, data={"exchanges": [_exchange_json(c, me, names, texts=one) for c in found]})
+
+
+def _exchange_json(conversation: Conversation, me: Address, names: Mapping[Address, str], *, texts: bool) -> JsonObject:
+    exchange = conversation.exchange
+    end = exchange.end_of(me)
+    visible = [m for m in conversation.messages if m.sender is end or not m.withheld]
+    data: dict[str, Json] = {
+        "id": exchange.id,
+        "kind": exchange.kind.value,
+        "status": exchange.status.value,
+        "your_role": role(exchange, me),
+        "with": _other(exchange, me, names),
+        "title": exchange.title,
+        "open_questions": list(exchange.questions),
+        "chain": exchange.chain,
+        "hops": list(exchange.hops),
+        "messages": [_row_json(m, mine=m.sender is end, texts=texts) for m in visible[-MESSAGES_IN_LIST:]],
+    }
+    if len(visible) > MESSAGES_IN_LIST:
+        data["earlier_messages"] = len(visible) - MESSAGES_IN_LIST
+    return data
+
+
+def _row_json(message: Message, *, mine: bool, texts: bool) -> JsonObject:
+    unread = not mine and message.ladder.read_us is None
+    data: dict[str, Json] = {
+        "id": message.id,
+        "number": message.number,
+        "kind": message.kind.value,
+        "by": _BY.get(message.author) or ("you" if mine else "them"),
+        # How far a message got is shown to the end that handed it in; its reader sees only whether it was read.
+        "rung": message.ladder.rung if mine else "unread, call read_inbox" if unread else "read",
+    }
+    if texts and not unread:
+        data["text"] = message.text[:TEXT_IN_LIST_CHARS]
+        if len(message.text) > TEXT_IN_LIST_CHARS:
+            data["text_cut_from_chars"] = len(message.text)
+    return data
+
+
+def _other(exchange: Exchange, me: Address, names: Mapping[Address, str]) -> str:
+    other = exchange.worker if exchange.end_of(me) is End.OPENER else exchange.opener
+    if other in names:
+        return names[other]
+    return "the person at this node" if other.session is None else short(other.session)

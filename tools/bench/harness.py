@@ -1,0 +1,268 @@
+"""What every bench shares: interleaved repeats, medians, the machine's context, and one shape of result.
+
+Machines are never quiet, so nothing is compared across runs: the cases of a bench take turns in short stretches, a
+ratio is formed within each repeat, and its median is reported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import math
+import os
+import platform
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import psutil
+
+Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+
+MIN_REPEATS = 5
+WARM_UP_SHARE = 0.15
+"""Of a stretch's length, before its clock starts: caches fill, callers fall into step."""
+SIGNIFICANT_DIGITS = 4
+IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs"})
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class BenchError(Exception):
+    """The bench cannot give a result; the message says why and what to do."""
+
+
+async def _nothing() -> None:
+    """Most cases need no preparation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """`callers` who each give `command` (called with the caller's number) again as soon as the last one is done.
+
+    `prepare` runs before each stretch, off the clock.
+    """
+
+    name: str
+    callers: int
+    command: Callable[[int], Awaitable[object]]
+    prepare: Callable[[], Awaitable[None]] = _nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One stretch of one case: commands done a second, and how long one took in milliseconds."""
+
+    per_s: float
+    p50_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a bench prints; null stands for what could not be had, and the context says why."""
+
+    ratios: Mapping[str, float | None]
+    figures: Mapping[str, float | None]
+    context: Mapping[str, Json]
+
+    def as_json(self) -> str:
+        """One object with exactly the keys ratios, figures and context; numbers to four significant digits."""
+        shape = {"ratios": _rounded(self.ratios), "figures": _rounded(self.figures), "context": self.context}
+        return json.dumps(shape, indent=2, allow_nan=False)
+
+
+def _rounded(numbers: Mapping[str, float | None]) -> dict[str, float | None]:
+    return {name: None if number is None else significant(number) for name, number in numbers.items()}
+
+
+def significant(number: float) -> float:
+    """`number` to SIGNIFICANT_DIGITS."""
+    return float(f"{number:.{SIGNIFICANT_DIGITS}g}")
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest of `values` that at least `share` (0 < share <= 1) of them do not exceed; never interpolated."""
+    ordered = sorted(values)
+    return ordered[math.ceil(share * len(ordered)) - 1]
+
+
+async def measure(case: Case, seconds: float, clock: Callable[[], float] = time.perf_counter) -> Sample:
+    """One stretch: commands that end within `seconds` after a warm-up; BenchError when none does.
+
+    A command's own failure ends the stretch and is raised as it is, in the group of its callers.
+    """
+    await case.prepare()
+    gc.collect()
+    begin = clock() + seconds * WARM_UP_SHARE
+    end = begin + seconds
+    done: list[tuple[float, float]] = []
+
+    async def caller(number: int) -> None:
+        asked = clock()
+        while asked < end:
+            await case.command(number)
+            answered = clock()
+            done.append((answered, answered - asked))
+            asked = answered
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(case.callers):
+            group.create_task(caller(number))
+    took = [duration for at, duration in done if begin <= at < end]
+    if not took:
+        raise BenchError(f"No command of {case.name} ended within {seconds:g} s. Give --seconds a larger number.")
+    return Sample(
+        per_s=len(took) / seconds, p50_ms=percentile(took, 0.50) * 1000, p99_ms=percentile(took, 0.99) * 1000
+    )
+
+
+def turns(cases: Sequence[Case], repeats: int) -> list[list[Case]]:
+    """The order of each repeat: it starts with another case each time and every second one runs backwards.
+
+    So no case always runs first, or always after the same neighbour.
+    """
+    orders: list[list[Case]] = []
+    for repeat in range(repeats):
+        shift = repeat % len(cases)
+        order = [*cases[shift:], *cases[:shift]]
+        orders.append(order if repeat % 2 == 0 else order[::-1])
+    return orders
+
+
+async def interleave(
+    cases: Sequence[Case], *, repeats: int, seconds: float, say: Callable[[str], None]
+) -> dict[str, tuple[Sample, ...]]:
+    """The samples of each case by name, in order of the repeats. `say` is told what runs."""
+    samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
+    for repeat, order in enumerate(turns(cases, repeats), start=1):
+        for case in order:
+            say(f"repeat {repeat} of {repeats}: {case.name}")
+            samples[case.name].append(await measure(case, seconds))
+    return {name: tuple(found) for name, found in samples.items()}
+
+
+def median_sample(samples: Sequence[Sample]) -> Sample:
+    """The median of each number for itself."""
+    return Sample(
+        per_s=statistics.median(s.per_s for s in samples),
+        p50_ms=statistics.median(s.p50_ms for s in samples),
+        p99_ms=statistics.median(s.p99_ms for s in samples),
+    )
+
+
+def ratio(over: Sequence[Sample] | None, under: Sequence[Sample] | None) -> float | None:
+    """The median, over the repeats, of how many times as fast `over` was as `under`; None without either."""
+    if over is None or under is None:
+        return None
+    return statistics.median(a.per_s / b.per_s for a, b in zip(over, under, strict=True))
+
+
+def spread(samples: Sequence[Sample]) -> list[Json]:
+    """The slowest and the fastest repeat, in commands a second."""
+    rates = [sample.per_s for sample in samples]
+    return [significant(min(rates)), significant(max(rates))]
+
+
+def machine() -> dict[str, Json]:
+    """What the figures were measured on, without its name."""
+    return {
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "cores": cores(),
+        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+    }
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def load() -> list[Json]:
+    """Processes that wanted to run, on average over the last 1, 5 and 15 minutes."""
+    return [round(average, 2) for average in os.getloadavg()]
+
+
+def file_system(folder: Path) -> str:
+    """The type of the file system which holds `folder`, such as ext4, apfs or tmpfs; "unknown" when nobody says."""
+    place = folder.resolve()
+    holding = [
+        part for part in psutil.disk_partitions(all=True) if place == Path(part.mountpoint) or
+        Path(part.mountpoint) in place.parents
+    ]
+    return max(holding, key=lambda part: len(part.mountpoint)).fstype if holding else "unknown"
+
+
+def on_disk(choices: Sequence[Path]) -> Path:
+    """The first of `choices` which exists and is not held in memory alone, else the first."""
+    return next((c for c in choices if c.is_dir() and file_system(c) not in IN_MEMORY), choices[0])
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns: the first to the left, the others to the right."""
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            text.ljust(width) if column == 0 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+class Progress:
+    """One line on standard error that is written over; silent unless that is a terminal."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+
+    def say(self, line: str) -> None:
+        """Replaces the line."""
+        if self._shown:
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        self.say("")
+
+
+def warn(line: str) -> None:
+    """A sentence for the person who reads the figures, whatever standard output is."""
+    print(f"note: {line}", file=sys.stderr, flush=True)
+
+
+def run(work: Coroutine[None, None, int]) -> int:
+    """Runs a bench to its exit code: 1 after a BenchError, 128 + the signal after one that stopped it.
+
+    The first signal cancels `work`, which then puts away what it started; further ones do not cut that short.
+    """
+    stopped_by: list[int] = []
+
+    async def guarded() -> int:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+
+        def stop(number: int) -> None:
+            stopped_by.append(number)
+            if len(stopped_by) == 1 and task is not None:
+                task.cancel()
+
+        for number in _STOPPING:
+            loop.add_signal_handler(number, stop, number)
+        return await work
+
+    try:
+        return asyncio.run(guarded())
+    except asyncio.CancelledError:
+        print("\ninterrupted; everything that was started is stopped and removed", file=sys.stderr)
+        return 128 + stopped_by[0] if stopped_by else 1
+    except BenchError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1

@@ -1,0 +1,114 @@
+"""PostgreSQL as a peer: its own cluster in a temporary folder, a unix socket only, every setting of a commit as shipped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import psycopg
+
+from tools.bench.harness import Case
+from tools.bench.peers import Account, Peer, PeerUnavailableError, last_words, program, serving, start, unprivileged
+
+START_DEADLINE_S = 60.0
+INSTALL = "install it with `apt-get install postgresql` (Debian) or `brew install postgresql@17` (macOS)"
+_LOOK_AGAIN_S = 0.05
+_USER = "bench"
+_ACCOUNTS = ("postgres", "nobody")
+_PLACES = (
+    "/usr/lib/postgresql/*/bin",
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+)
+_TABLE = "CREATE TABLE messages (id text PRIMARY KEY, body text NOT NULL)"
+_INSERT = "INSERT INTO messages (id, body) VALUES (%s, %s)"
+_COMMIT_SETTINGS = ("fsync", "synchronous_commit", "wal_sync_method", "full_page_writes")
+
+
+def _folders() -> list[Path]:
+    """Where distributions put the server outside PATH, newest version first."""
+    found = [folder for pattern in _PLACES for folder in Path("/").glob(pattern.lstrip("/"))]
+    return sorted(found, key=_version_in, reverse=True)
+
+
+def _version_in(folder: Path) -> int:
+    number = re.search(r"(\d+)/bin\Z", str(folder))
+    return int(number[1]) if number else 0
+
+
+@asynccontextmanager
+async def postgres(
+    folder: Path, *, callers: int, new_id: Callable[[], str], body: str
+) -> AsyncIterator[Peer]:
+    """A server in `folder` (made here) with one connection a caller; a command inserts one row in a commit of its own."""
+    server, initdb = program("postgres", _folders()), program("initdb", _folders())
+    if server is None or initdb is None:
+        raise PeerUnavailableError(f"PostgreSQL is not installed: {INSTALL}")
+    account = unprivileged(_ACCOUNTS)
+    folder.mkdir(mode=0o700)
+    async with AsyncExitStack() as stack:
+        # A socket's path is short by law of the operating system, and where it lies makes no odds to a commit.
+        sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="helio-pg-")))
+        for given in (folder, sockets):
+            if account is not None:
+                os.chown(given, account.uid, account.gid)
+        data, log = folder / "data", folder / "postgres.log"
+        await _make_cluster(initdb, data, log, account)
+        # A fast shutdown: it does not wait for clients to leave.
+        options = ["-D", data, "-k", sockets, "-c", "listen_addresses="]
+        process = await stack.enter_async_context(serving([server, *options], log, account, signal.SIGINT))
+        first = await stack.enter_async_context(await _connected(sockets, process, log))
+        await first.execute(_TABLE)
+        durability = ", ".join([f"{name}={await _shown(first, name)}" for name in _COMMIT_SETTINGS])
+        cursors = [first.cursor()]
+        for _ in range(callers - 1):
+            cursors.append((await stack.enter_async_context(await _connect(sockets))).cursor())
+
+        async def command(caller: int) -> None:
+            await cursors[caller].execute(_INSERT, (new_id(), body), prepare=True)
+
+        case = Case(name="postgres", callers=callers, command=command)
+        version = (await _shown(first, "server_version")).split()[0]
+        yield Peer(case=case, version=version, durability=durability)
+
+
+async def _make_cluster(initdb: Path, data: Path, log: Path, account: Account | None) -> None:
+    command = [initdb, "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    making = await start(command, log, account)
+    try:
+        code = await making.wait()
+    except asyncio.CancelledError:
+        making.kill()
+        await making.wait()
+        raise
+    if code != 0:
+        raise PeerUnavailableError(f"initdb ended with {code}: {last_words(log)}")
+
+
+async def _connect(sockets: Path) -> psycopg.AsyncConnection:
+    return await psycopg.AsyncConnection.connect(host=str(sockets), user=_USER, dbname="postgres", autocommit=True)
+
+
+async def _connected(sockets: Path, process: asyncio.subprocess.Process, log: Path) -> psycopg.AsyncConnection:
+    """The first connection, once the server takes any."""
+    try:
+        async with asyncio.timeout(START_DEADLINE_S):
+            while process.returncode is None:
+                try:
+                    return await _connect(sockets)
+                except psycopg.OperationalError:
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+    except TimeoutError:
+        raise PeerUnavailableError(f"postgres took no connection in {START_DEADLINE_S:g} s: {last_words(log)}") from None
+    raise PeerUnavailableError(f"postgres ended with {process.returncode} at its start: {last_words(log)}")
+
+
+async def _shown(connection: psycopg.AsyncConnection, name: str) -> str:
+    row = await (await connection.execute("SELECT current_setting(%s)", (name,))).fetchone()
+    return str(row[0]) if row else "unknown"
