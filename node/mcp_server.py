@@ -1,6 +1,7 @@
 """The MCP door: one request of an agent in, one JSON-RPC response out. Tools are in mcp_tools, words in mcp_words.
 
-pydantic and the MCP kit stop here: inward go commands of the core, outward plain JSON.
+pydantic stops here: inward go commands of the core, outward plain JSON. The MCP kit judges it in the tests and where the
+catalogue is made; loading it here would triple the time that a node takes to start.
 """
 
 from __future__ import annotations
@@ -13,11 +14,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, cast
 
-from mcp.types import PROTOCOL_VERSION_META_KEY as VERSION_KEY
-from mcp.types import SERVER_INFO_META_KEY as SERVER_KEY
-from mcp.types import CallToolResult, TextContent
-from mcp.types.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND
-
 from node import mcp_lists as lists
 from node import mcp_tools as tools
 from node import mcp_words as words
@@ -25,6 +21,7 @@ from node.core.errors import MeshError
 from node.core.model import Address
 from node.mcp_words import Json, JsonObject, Said
 from node.ports import Agents, Call
+from node.shim_messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_KEY, VERSION_KEY
 
 Identify = Callable[[], Awaitable[Address]]
 Tell = Callable[[JsonObject], Awaitable[None]]
@@ -161,13 +158,11 @@ def result_of(said: Said, *, stateless: bool) -> JsonObject:
     shown = {name: value for name, value in said.data.items() if value != said.line}
     text = json.dumps(shown, ensure_ascii=False, separators=(",", ":")).translate(_UNSEEN)
     data = said.data if said.refused else {"summary": said.line, **said.data}
-    result = CallToolResult(
-        content=[TextContent(type="text", text=said.line), TextContent(type="text", text=text)],
-        structured_content=data,
-        is_error=said.refused,
-    ).model_dump(by_alias=True, mode="json", exclude_none=True)
+    result: dict[str, Json] = {
+        "content": [{"type": "text", "text": said.line}, {"type": "text", "text": text}],
+        "structuredContent": data,
+        "isError": said.refused,
+    }
     if stateless:
-        result["_meta"] = {SERVER_KEY: tools.server_info()}
-    else:
-        del result["resultType"]
-    return cast("JsonObject", result)
+        result |= {"resultType": "complete", "_meta": {SERVER_KEY: tools.server_info()}}
+    return result

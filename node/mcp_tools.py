@@ -8,20 +8,17 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal, cast
 
-from mcp.types import Implementation, ServerCapabilities, ToolAnnotations, ToolsCapability
-from mcp.types import Tool as WireTool
-from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from node import mcp_words as words
 from node.core import commands
 from node.core.limits import Limits
-from node.mcp_words import Json, JsonObject
+from node.mcp_words import JsonObject
 from node.version import VERSION
 
 SERVER_NAME: Final = "heliograph"
@@ -185,23 +182,23 @@ class Tool:
     ends: bool = False
     again: bool = False
 
-    def wire(self) -> WireTool:
+    def wire(self) -> JsonObject:
         """The tool as tools/list shows it."""
-        return WireTool(
-            name=self.name,
-            title=self.title,
-            description=self.description,
-            input_schema=_plain(self.arguments.model_json_schema()),
-            annotations=ToolAnnotations(
-                read_only_hint=self.reads,
-                destructive_hint=self.ends,
-                idempotent_hint=self.reads or self.again,
-                open_world_hint=False,
-            ),
-        )
+        return {
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": _plain(self.arguments.model_json_schema()),
+            "annotations": {
+                "readOnlyHint": self.reads,
+                "destructiveHint": self.ends,
+                "idempotentHint": self.reads or self.again,
+                "openWorldHint": False,
+            },
+        }
 
 
-def _plain(schema: Mapping[str, object]) -> dict[str, object]:
+def _plain(schema: Mapping[str, object]) -> JsonObject:
     """The schema without what tells a model nothing: generated titles, defaults of null, our own class comments."""
     properties = cast("Mapping[str, Mapping[str, object]]", schema.get("properties", {}))
     shown = {
@@ -212,7 +209,7 @@ def _plain(schema: Mapping[str, object]) -> dict[str, object]:
     plain: dict[str, object] = {"type": "object", "properties": shown}
     if "required" in schema:
         plain["required"] = schema["required"]
-    return plain
+    return cast("JsonObject", plain)
 
 
 _ALL: Final = (
@@ -360,21 +357,18 @@ def digest(tool: Tool, arguments: Arguments) -> str:
 
 def server_info() -> JsonObject:
     """Who this server says it is."""
-    info = Implementation(name=SERVER_NAME, title="Heliograph", version=VERSION)
-    return cast("JsonObject", info.model_dump(by_alias=True, mode="json", exclude_none=True))
+    return {"name": SERVER_NAME, "title": "Heliograph", "version": VERSION}
 
 
-def catalogue() -> JsonObject:
+def catalogue(handshake_versions: Sequence[str], stateless_versions: Sequence[str]) -> JsonObject:
     """All that the shim says without asking the node; stored as node/data/mcp_catalogue.json."""
-    capabilities = ServerCapabilities(tools=ToolsCapability(list_changed=False))
-    tools = [tool.wire().model_dump(by_alias=True, mode="json", exclude_none=True) for tool in _ALL]
     return {
         "server": server_info(),
-        "handshake_versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
-        "stateless_versions": list(MODERN_PROTOCOL_VERSIONS),
-        "capabilities": cast("Json", capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)),
+        "handshake_versions": list(handshake_versions),
+        "stateless_versions": list(stateless_versions),
+        "capabilities": {"tools": {"listChanged": False}},
         "instructions": words.INSTRUCTIONS,
-        "tools": cast("Json", tools),
+        "tools": [tool.wire() for tool in _ALL],
         "line_bytes": Limits().line_bytes,
         "words": {
             "node_down": words.NODE_DOWN,

@@ -137,8 +137,7 @@ class Sessions:
                 ErrorCode.WRONG_STATE, f"{session.label} is archived and holds no nickname; unarchive it first."
             )
         choice = await self._choose(nickname, session.id) if nickname else None
-        changed = self._changed(session, nickname=choice.nickname if choice else None)
-        await self._store.write(lambda tx: self._put(tx, changed, "named"))
+        changed = await self._change(session, "named", nickname=choice.nickname if choice else None)
         if changed.pane is not None and changed.status is SessionStatus.RUNNING:
             await self._terminals.rename(changed.pane, choice.nickname if choice else short(session.id))
         return changed, choice.look_alikes if choice else ()
@@ -149,25 +148,18 @@ class Sessions:
         self._limits.check_text("title", title, self._limits.title_chars)
         if not title:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "The title is empty; give at least one word.")
-        changed = self._changed(await self._find(wanted), title=title)
-        await self._store.write(lambda tx: self._put(tx, changed, "renamed"))
-        return changed
+        return await self._change(await self._find(wanted), "renamed", title=title)
 
     async def archive(self, wanted: str) -> Session:
         """Puts a session away: its terminal ends, what it owed is told to those who wait."""
         session = await self._find(wanted)
         if session.status is SessionStatus.ARCHIVED:
             return session
-        changed = self._changed(session, status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
-        await self._store.write(lambda tx: self._put_archived(tx, changed))
+        changed = await self._change(session, "archived", status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
         if session.pane is not None and session.status is SessionStatus.RUNNING:
             await self._terminals.kill(session.pane)
         await self._lifecycle.session_ended(session.id)
         return changed
-
-    def _put_archived(self, tx: Tx, session: Session) -> None:
-        tx.put_session(session)
-        self._ledger.session_row(tx, session, "archived")
 
     async def unarchive(self, wanted: str) -> tuple[Session, str]:
         """Takes a session out again, ended; without its nickname if another took it meanwhile."""
@@ -237,6 +229,19 @@ class Sessions:
         session = await self._store.read(lambda reader: reader.session(session_id))
         if session is not None:
             await self.archive(session.id)
+
+    async def _change(self, session: Session, decision: str, **changes: object) -> Session:
+        """Changes a session as it is by then: it may have ended or been named since it was found."""
+
+        def work(tx: Tx) -> Session:
+            now = tx.session(session.id)
+            if now is None:
+                raise MeshError(ErrorCode.NOT_FOUND, f"{session.label} has been removed meanwhile.")
+            changed = self._changed(now, **changes)
+            self._put(tx, changed, decision)
+            return changed
+
+        return await self._store.write(work)
 
     def _changed(self, session: Session, **changes: object) -> Session:
         return replace(session, changed_us=self._ledger.now_us(), **changes)  # type: ignore[arg-type]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 
-PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32602, -32603
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 UNSUPPORTED_VERSION = -32022
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"

@@ -9,14 +9,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from node.mcp_tools import catalogue  # noqa: E402 - the tree must be importable before it is imported
+from mcp.types import Tool  # noqa: E402 - the tree must be importable before it is imported
+from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS  # noqa: E402
+
+from node.mcp_tools import TOOLS, catalogue  # noqa: E402
 
 TARGET = ROOT / "node" / "data" / "mcp_catalogue.json"
 
 
 def wanted() -> str:
     """The file as it should be."""
-    return json.dumps(catalogue(), indent=1, ensure_ascii=True) + "\n"
+    for tool in TOOLS.values():
+        Tool.model_validate(tool.wire())
+    whole = catalogue(HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS)
+    return json.dumps(whole, indent=1, ensure_ascii=True) + "\n"
 
 
 def main(arguments: list[str]) -> int:

@@ -105,7 +105,7 @@ class ProgressLine:
 
 def document(value: Json) -> str:
     """`value` as one line of JSON in ASCII: no terminal takes anything in it for a command."""
-    return json.dumps(value, separators=(", ", ": ")).replace("\x7f", "\\u007f")
+    return json.dumps(value, separators=(", ", ": "))
 
 
 def print_document(value: Json) -> None:

@@ -7,71 +7,38 @@ included, and linear in its length.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import html
 import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import unquote_to_bytes
+
+from node.core.screen_decoders import (
+    DECODERS,
+    INVISIBLE,
+    SELECTORS,
+    TAGS,
+    Run,
+    backwards,
+    leet_runs,
+    lookalike_runs,
+    rotated,
+    selector_runs,
+    spaced_runs,
+    tag_runs,
+)
 
 CONTEXT = 200  # characters kept on both sides of a decoded run, so that a phrase half in plain text stays whole
 MAX_DEPTH = 2
 
-INVISIBLE = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
-    "\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
-)
-_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _BLANK_GLYPHS = "\u2800\u3164\uffa0"  # drawn as a gap, so a reader sees two words
 _DRAWN_AS = {"ϲ": "c", "Ϲ": "c"}  # where the compatibility form no longer looks like the letter
 _WITHOUT_DECOMPOSITION = {
     "ł": "l", "ø": "o", "đ": "d", "ı": "i", "ة": "ه", "ى": "ي", "ـ": "", "’": "'", "‘": "'", "ʼ": "'",
 }  # fmt: skip
-
-_LOOKALIKES = {
-    latin: [ord(other) for other in others]
-    for latin, others in {
-        "a": "аαɑᴀ", "b": "ьвβʙᏼ", "c": "сϲᴄ", "d": "ԁᴅ", "e": "еєεҽᴇ", "f": "ƒꜰ", "g": "ɡցɢ", "h": "һհнʜ",
-        "i": "іɩιӏǀǃɪ", "j": "јյᴊ", "k": "кκᴋ", "l": "ʟⅼ", "m": "мᴍ", "n": "ոпηɴ", "o": "оοօσᴏ", "p": "рρᴘ",
-        "q": "ԛզ", "r": "гᴦʀ", "s": "ѕꜱ", "t": "тτᴛ", "u": "սυᴜ", "v": "ѵνᴠ", "w": "ԝωɯᴡ", "x": "хχ",
-        "y": "уγүʏ", "z": "ᴢ",
-    }.items()
-}  # fmt: skip
-_LATIN_OF = {
-    **{code: latin for latin, codes in _LOOKALIKES.items() for code in codes},
-    **{start + i: chr(97 + i) for start in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)},
-}
-_LOOKALIKE_WORD = re.compile("[a-z" + "".join(map(chr, _LATIN_OF)) + "]{2,40}")
-_ROT13 = str.maketrans(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
-)
-_LEET = {"0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "@": "a", "$": "s", "+": "t", "!": "i", "|": "l"}
-_LEET_AS_I = str.maketrans({**_LEET, "1": "i"})
-_LEET_AS_L = str.maketrans({**_LEET, "1": "l"})
-_LEET_HINT = re.compile(r"[a-z][013457@$!|][a-z]|[013457@$|][a-z]{2}")
-_LEET_WORD = re.compile(r"[\w@$|+!]{2,30}")
 _WORD = re.compile(r"[^\W\d_]{4,30}")
-
-# One letter, up to three separators, one letter, ...: five letters at least. Each step has one way to match.
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,:;!?'\-_*·|/~+]{1,3}[^\W\d_](?![^\W_])){4,}")
-_SEPARATORS = re.compile(r"[^\w]+|_+")
-_BASE64 = re.compile(
-    r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{4,}"  # wrapped lines too
-    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*={0,2}"
-)
-_BASE32 = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{16,}|[a-z2-7]{24,})={0,6}")
-_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x|\\x)?[0-9a-fA-F]{2}(?:[ :,\n]{0,2}(?:0x|\\x)?[0-9a-fA-F]{2}){7,}")
-_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
-_BACKSLASH = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2})+")
-_BACKSLASH_ONE = re.compile(r"\\[uUx]\{?([0-9a-fA-F]{2,8})\}?")
-_TAGS = re.compile("[\U000e0020-\U000e007f]{2,}")
-_SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +65,7 @@ class View:
 @lru_cache(maxsize=4096)
 def _fold_char(char: str) -> tuple[str, str]:
     """(readable, folded) of one character: same length, both empty for what a reader does not see."""
-    if _INVISIBLE.match(char) or _CONTROL.match(char):
+    if INVISIBLE.match(char) or _CONTROL.match(char):
         return "", ""
     if char in _BLANK_GLYPHS:
         return " ", " "
@@ -217,9 +184,6 @@ class _Builder:
         return View(name=layered, depth=parent.depth + 1, text=own.text, folded=own.folded, starts=starts, ends=ends)
 
 
-Run = tuple[int, int, str]
-
-
 def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | None:
     """A view in which each run (start, end, replacement) of `text` is replaced; only their surroundings are kept."""
     if not runs:
@@ -243,14 +207,14 @@ def decoded_views(parent: View, known: Callable[[str], bool]) -> Iterator[View]:
     """The views one layer below `parent`. `known` says whether a folded word belongs to the rule vocabulary."""
     if parent.depth >= MAX_DEPTH:
         return
-    for name, decode in _DECODERS:
+    for name, decode in DECODERS:
         view = _substituted(parent, name, parent.text, decode(parent.text))
         if view is not None:
             yield view
     for name, runs in (
-        ("homoglyph", _lookalike_runs(parent.folded, known)),
-        ("spaced", _spaced_runs(parent.folded)),
-        ("leet", _leet_runs(parent.folded, known)),
+        ("homoglyph", lookalike_runs(parent.folded, known)),
+        ("spaced", spaced_runs(parent.folded)),
+        ("leet", leet_runs(parent.folded, known)),
     ):
         view = _substituted(parent, name, parent.folded, runs)
         if view is not None:
@@ -258,18 +222,10 @@ def decoded_views(parent: View, known: Callable[[str], bool]) -> Iterator[View]:
     if parent.name.endswith(("rot13", "reversed")):
         return
     strange = [word for word in set(_WORD.findall(parent.folded)) if not known(word)]
-    for name, undo in (("rot13", _rotated), ("reversed", _backwards)):
+    for name, undo in (("rot13", rotated), ("reversed", backwards)):
         view = _transformed(parent, name, undo, {word for word in strange if known(undo(word))})
         if view is not None:
             yield view
-
-
-def _rotated(text: str) -> str:
-    return text.translate(_ROT13)
-
-
-def _backwards(text: str) -> str:
-    return text[::-1]
 
 
 def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised: set[str]) -> View | None:
@@ -286,7 +242,7 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
     builder = _Builder()
     for start, end in windows:
         builder.copy(parent.text, start, end)
-        if undo is _backwards:
+        if undo is backwards:
             builder.turn_last()
         else:
             builder.pieces[-1] = undo(builder.pieces[-1])
@@ -299,182 +255,10 @@ def smuggled_views(text: str) -> Iterator[View]:
     if text.isascii():
         return
     raw = View(name="plain", depth=0, text=text, folded=text, starts=None, ends=None)
-    for name, decode in (("tags", _tag_runs), ("selectors", _selector_runs)):
+    for name, decode in (("tags", tag_runs), ("selectors", selector_runs)):
         view = _substituted(raw, name, text, decode(text))
         if view is not None:
             yield view
-
-
-def _readable(text: str) -> bool:
-    """Whether decoded text is prose, or one run long enough to be a further layer, rather than binary data."""
-    if len(text) < 8 or not text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
-        if not _INVISIBLE.sub("", text).replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
-            return False
-        if len(text) < 8 and text.isascii():
-            return False
-    letters = sum(map(str.isalpha, text))
-    return letters * 2 >= len(text) or (len(text) >= 16 and (letters > 2 or "%" in text or text.isalnum()))
-
-
-def _as_text(data: bytes) -> str | None:
-    if len(data) >= 8 and data[1::2].count(0) * 4 >= len(data):  # UTF-16, as shells on Windows encode commands
-        data = data.replace(b"\0", b"")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text if _readable(text) else None
-
-
-def _base64_text(token: str) -> str | None:
-    body = token.rstrip("=").replace("-", "+").replace("_", "/")
-    for skip in range(4):  # a label glued to the front shifts the alignment
-        part = body[skip:]
-        usable = len(part) - (len(part) % 4 == 1)
-        try:
-            data = binascii.a2b_base64(part[:usable] + "=" * (-usable % 4))
-        except binascii.Error:
-            continue
-        text = _as_text(data)
-        if text is not None:
-            return text
-    return None
-
-
-def _base64_runs(text: str) -> list[Run]:
-    runs: list[Run] = []
-    for match in _BASE64.finditer(text):
-        token = "".join(match.group().split()).replace(">", "")
-        if token.isalpha() and (token.islower() or token.isupper()):
-            continue
-        for candidate in (token, token.translate(_ROT13), token[::-1].lstrip("=")):
-            decoded = _base64_text(candidate)
-            if decoded is not None:
-                runs.append((match.start(), match.end(), decoded))
-                break
-    return runs
-
-
-def _base32_runs(text: str) -> list[Run]:
-    runs: list[Run] = []
-    for match in _BASE32.finditer(text):
-        token = match.group().rstrip("=").upper()
-        usable = len(token) - {1: 1, 3: 1, 6: 1}.get(len(token) % 8, 0)
-        decoded = _as_text(base64.b32decode(token[:usable] + "=" * (-usable % 8)))
-        if decoded is not None:
-            runs.append((match.start(), match.end(), decoded))
-    return runs
-
-
-_HEX_PART = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
-_NOT_HEX = re.compile(r"0x|\\x|[^0-9a-fA-F]")
-
-
-def _hex_runs(text: str) -> list[Run]:
-    runs: list[Run] = []
-    for match in _HEX.finditer(text):
-        decoded = _as_text(bytes.fromhex(_NOT_HEX.sub("", match.group())))
-        if decoded is not None:
-            runs.append((match.start(), match.end(), decoded))
-            continue
-        for part in _HEX_PART.finditer(match.group()):  # words such as "face" may have joined the run
-            decoded = _as_text(bytes.fromhex(part.group()))
-            if decoded is not None:
-                runs.append((match.start() + part.start(), match.start() + part.end(), decoded))
-    return runs
-
-
-def _percent_runs(text: str) -> list[Run]:
-    if "%" not in text:
-        return []
-    return [
-        (m.start(), m.end(), unquote_to_bytes(m.group()).decode("utf-8", "replace")) for m in _PERCENT.finditer(text)
-    ]
-
-
-def _entity_runs(text: str) -> list[Run]:
-    if "&" not in text:
-        return []
-    return [(m.start(), m.end(), html.unescape(m.group())) for m in _ENTITY.finditer(text)]
-
-
-def _backslash_runs(text: str) -> list[Run]:
-    if "\\" not in text:
-        return []
-    return [
-        (m.start(), m.end(), "".join(_char(int(code, 16)) for code in _BACKSLASH_ONE.findall(m.group())))
-        for m in _BACKSLASH.finditer(text)
-    ]
-
-
-def _char(code: int) -> str:
-    return chr(code) if code <= 0x10FFFF else "\ufffd"
-
-
-def _tag_runs(text: str) -> list[Run]:
-    return [
-        (m.start(), m.end(), "".join(chr(ord(c) - 0xE0000) for c in m.group() if c != "\U000e007f"))
-        for m in _TAGS.finditer(text)
-    ]
-
-
-def _selector_runs(text: str) -> list[Run]:
-    runs: list[Run] = []
-    for match in _SELECTORS.finditer(text):
-        data = bytes(ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16 for c in match.group())
-        runs.append((match.start(), match.end(), data.decode("utf-8", "replace")))
-    return runs
-
-
-def _lookalike_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
-    """Words of the vocabulary which are written with letters that only look like Latin ones."""
-    if folded.isascii():
-        return []
-    runs: list[Run] = []
-    for match in _LOOKALIKE_WORD.finditer(folded):
-        word = match.group()
-        if not word.isascii() and known(latin := word.translate(_LATIN_OF)):
-            runs.append((match.start(), match.end(), latin))
-    return runs
-
-
-def _spaced_runs(folded: str) -> list[Run]:
-    """Runs of single letters, rejoined; a wider gap than the run's usual one stays a blank between words."""
-    runs: list[Run] = []
-    for match in _SPACED.finditer(folded):
-        gaps = _SEPARATORS.findall(match.group())
-        usual = min(map(len, gaps))
-        blanks = ["" if len(gap) == usual else " " for gap in gaps]
-        letters = _SEPARATORS.split(match.group())
-        joined = "".join(letter + blank for letter, blank in zip(letters, [*blanks, ""], strict=True))
-        runs.append((match.start(), match.end(), joined))
-    return runs
-
-
-def _leet_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
-    if _LEET_HINT.search(folded) is None:
-        return []
-    runs: list[Run] = []
-    for match in _LEET_WORD.finditer(folded):
-        word = match.group()
-        if word.isalpha() or word.isdecimal():
-            continue
-        bare = word.rstrip("!|+")
-        for readings in (bare.translate(_LEET_AS_I), bare.translate(_LEET_AS_L)):
-            if readings != bare and known(readings):
-                runs.append((match.start(), match.start() + len(bare), readings))
-                break
-    return runs if len(runs) >= 2 else []
-
-
-_DECODERS: tuple[tuple[str, Callable[[str], list[Run]]], ...] = (
-    ("base64", _base64_runs),
-    ("hex", _hex_runs),
-    ("base32", _base32_runs),
-    ("percent", _percent_runs),
-    ("html", _entity_runs),
-    ("escape", _backslash_runs),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -503,8 +287,8 @@ def hidden_runs(text: str) -> Iterator[HiddenRun]:
     if text.isascii():
         return
     flags = {m.end() for m in _FLAG.finditer(text)}
-    yield from (_hidden("tags", m, 1000) for m in _TAGS.finditer(text) if m.end() not in flags)
-    yield from (_hidden("selectors", m, 1000) for m in _SELECTORS.finditer(text))
+    yield from (_hidden("tags", m, 1000) for m in TAGS.finditer(text) if m.end() not in flags)
+    yield from (_hidden("selectors", m, 1000) for m in SELECTORS.finditer(text))
     yield from (_hidden("zero_width", m, 800) for m in _ZERO_WIDTH_RUN.finditer(text))
     right_to_left = _RIGHT_TO_LEFT.search(text.replace("\ufeff", "")) is not None
     yield from (_hidden("bidi", m, 350 if right_to_left else 800) for m in _OVERRIDE.finditer(text))

@@ -240,7 +240,9 @@ async def test_talking_about_an_attack_is_relayed(tmp_path: Path) -> None:
         assert meant.message.withheld
         assert meant.message.snippet
         assert meant.message.advice
-        rows = {row["msg"]: row["decision"] for row in await mesh.rows(engine="agent.request") if row["row"] == "message"}
+        rows = {
+            row["msg"]: row["decision"] for row in await mesh.rows(engine="agent.request") if row["row"] == "message"
+        }
         assert rows == {quoted.message.id: "relayed", meant.message.id: "withheld"}
 
 

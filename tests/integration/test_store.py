@@ -51,7 +51,9 @@ def commits_in(wal: Path) -> int:
     data = wal.read_bytes()
     page = int.from_bytes(data[8:12], "big")
     frames = range(32, len(data), 24 + page)
-    return sum(int.from_bytes(data[at + 4 : at + 8], "big") > 0 for at in frames if data[at + 8 : at + 16] == data[16:24])
+    return sum(
+        int.from_bytes(data[at + 4 : at + 8], "big") > 0 for at in frames if data[at + 8 : at + 16] == data[16:24]
+    )
 
 
 @contextmanager

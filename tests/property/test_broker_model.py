@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 NAMES = ("alice", "bob", "carol")
 LIMITS = Limits(
-    open_exchanges=3, delivered_exchanges=5, open_questions=2, messages_per_exchange=9, hops=3, inbox_batch=3,
+    open_exchanges=3, delivered_exchanges=5, open_questions=2, messages_per_exchange=5, hops=3, inbox_batch=3,
     refusal_rows_per_minute=5,
 )  # fmt: skip
 OPEN = {"starting", "working", "asked", "delivered"}
@@ -454,7 +454,7 @@ class BrokerModel(RuleBasedStateMachine):
 
 
 BrokerModel.TestCase.settings = settings(
-    max_examples=40,
+    max_examples=30,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -19,7 +19,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=8,
 )
-NAMES = sorted({name for tool in TOOLS.values() for name in tool.wire().input_schema["properties"]})
+NAMES = sorted({name for tool in TOOLS.values() for name in tool.arguments.model_fields})
 
 
 def fed(lines: Lines, stream: bytes, cuts: list[int]) -> list[tuple[bytes, bool]]:

@@ -165,7 +165,6 @@ async def test_a_verification_is_of_the_head_as_it_was_at_its_start(tmp_path: Pa
 EDITED = b'"decision":"stopped"'
 
 
-
 def edit_with_its_hash(db: sqlite3.Connection) -> None:
     (data,) = db.execute("SELECT data FROM timeline WHERE seq = 600").fetchone()
     changed = bytes(data).replace(b'"decision":"started"', EDITED)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from mcp.types import Tool
 
 from node.core.commands import Close, Deliver, Request
 from node.core.errors import ErrorCode, MeshError
-from node.mcp_tools import TOOLS, Sending, catalogue, digest, parse
+from node.mcp_tools import TOOLS, Sending, digest, parse
 from tools import gen_catalogue
 
 WORK = {"to": "@bob", "text": "do it"}
@@ -17,7 +18,7 @@ WORK = {"to": "@bob", "text": "do it"}
 def test_the_stored_catalogue_is_what_the_table_says() -> None:
     stored = gen_catalogue.TARGET.read_text(encoding="ascii")
     assert stored == gen_catalogue.wanted()
-    assert json.loads(stored) == catalogue()
+    assert [tool["name"] for tool in json.loads(stored)["tools"]] == list(TOOLS)
 
 
 def test_the_generator_refuses_arguments_that_it_does_not_know(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,7 +29,7 @@ def test_the_generator_refuses_arguments_that_it_does_not_know(capsys: pytest.Ca
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_a_tool_says_who_may_call_it_and_what_its_arguments_mean(name: str) -> None:
-    wire = TOOLS[name].wire()
+    wire = Tool.model_validate(TOOLS[name].wire())
     assert wire.description is not None
     assert "any session may call it" in wire.description.lower() or "For the " in wire.description
     properties = wire.input_schema["properties"]
@@ -42,7 +43,7 @@ def test_a_tool_says_who_may_call_it_and_what_its_arguments_mean(name: str) -> N
 
 
 def test_only_lists_are_read_only_and_only_ends_are_destructive() -> None:
-    annotations = {name: tool.wire().annotations for name, tool in TOOLS.items()}
+    annotations = {name: Tool.model_validate(tool.wire()).annotations for name, tool in TOOLS.items()}
     assert {name for name, a in annotations.items() if a and a.read_only_hint} == {"list_peers", "list_delegations"}
     assert {name for name, a in annotations.items() if a and a.destructive_hint} == {"close_delegation", "cancel"}
 

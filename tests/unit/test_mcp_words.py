@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from mcp.types import CallToolResult
 
 from node import mcp_words as words
 from node.core.commands import Arrival, Receipt, Taken
@@ -22,6 +23,7 @@ from node.core.model import (
     Status,
 )  # fmt: skip
 from node.mcp_lists import MESSAGES_IN_LIST, exchanges, peers
+from node.mcp_server import result_of
 from node.mcp_words import Said
 
 ME = Address(node="n", session="meeeeeeeeeeeeeee")
@@ -165,3 +167,15 @@ def test_a_long_conversation_is_cut_and_says_so() -> None:
 
 def test_nobody_in_reach_says_how_to_get_somebody() -> None:
     assert "helio run" in peers(()).line
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize("stateless", [False, True])
+def test_a_result_is_one_by_the_protocol_kits_own_types(refused: bool, stateless: bool) -> None:  # noqa: FBT001
+    said = words.Said(line="Done.", data={"exchange": "aaaaaaaa", "messages": [{"text": "x"}]}, refused=refused)
+    wire = result_of(said, stateless=stateless)
+    judged = CallToolResult.model_validate(wire)
+    assert judged.is_error is refused
+    assert judged.structured_content is not None
+    assert ("resultType" in wire) is stateless
+    assert set(wire) <= {"content", "structuredContent", "isError", "resultType", "_meta"}

@@ -14,7 +14,10 @@ _SET_UP = '. tools/find_python.sh && exec "$PYTHON" -m tools.setup_env --profile
 
 
 def enter(program: str) -> None:
-    """Returns at once inside `.venv`; elsewhere makes it and starts `program` again in it, or exits with set-up's code."""
+    """Returns at once inside `.venv`; elsewhere makes that and starts `program` anew in it.
+
+    Exits with the code of the set-up when that fails.
+    """
     if Path(sys.prefix).resolve() == VENV.resolve():
         return
     # Standard output belongs to the bench: its --json is one object.
@@ -22,4 +25,4 @@ def enter(program: str) -> None:
     if done.returncode != 0:
         raise SystemExit(done.returncode)
     python = str(VENV / "bin" / "python")
-    os.execv(python, [python, str(Path(program).resolve()), *sys.argv[1:]])
+    os.execv(python, [python, str(Path(program).resolve()), *sys.argv[1:]])  # noqa: S606 - a shell would have nothing to do here

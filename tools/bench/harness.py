@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 import psutil
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 MIN_REPEATS = 5
 WARM_UP_SHARE = 0.15
@@ -117,9 +117,7 @@ async def measure(case: Case, seconds: float, clock: Callable[[], float] = time.
     took = [duration for at, duration in done if begin <= at < end]
     if not took:
         raise BenchError(f"No command of {case.name} ended within {seconds:g} s. Give --seconds a larger number.")
-    return Sample(
-        per_s=len(took) / seconds, p50_ms=percentile(took, 0.50) * 1000, p99_ms=percentile(took, 0.99) * 1000
-    )
+    return Sample(per_s=len(took) / seconds, p50_ms=percentile(took, 0.50) * 1000, p99_ms=percentile(took, 0.99) * 1000)
 
 
 def turns(cases: Sequence[Case], repeats: int) -> list[list[Case]]:
@@ -180,7 +178,7 @@ def machine() -> dict[str, Json]:
 
 def cores() -> int:
     """How many processors this process may use."""
-    if sys.platform == "linux":
+    if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
@@ -194,8 +192,9 @@ def file_system(folder: Path) -> str:
     """The type of the file system which holds `folder`, such as ext4, apfs or tmpfs; "unknown" when nobody says."""
     place = folder.resolve()
     holding = [
-        part for part in psutil.disk_partitions(all=True) if place == Path(part.mountpoint) or
-        Path(part.mountpoint) in place.parents
+        part
+        for part in psutil.disk_partitions(all=True)
+        if place == Path(part.mountpoint) or Path(part.mountpoint) in place.parents
     ]
     return max(holding, key=lambda part: len(part.mountpoint)).fstype if holding else "unknown"
 

@@ -1,22 +1,18 @@
-"""This project as it is loaded by the store's bench: the bare store, and the broker's whole path on a store of its own."""
+"""This project under load: the bare store, and the whole path of a report through the broker."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 import secrets
-import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import count
 from pathlib import Path
 
 from node.broker import Broker
 from node.classifier import RuleScreener
-from node.core.commands import Report, Request
+from node.core.commands import Report
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
 from node.core.model import (
@@ -36,7 +32,7 @@ from node.core.model import (
 )
 from node.core.timeline import Clock as RowClock
 from node.inbox import Inbox
-from node.ledger import Ledger
+from node.ledger import Draft, Ledger
 from node.notices import ManyBells
 from node.platform import clocks, durability
 from node.ports import Tx
@@ -46,14 +42,31 @@ from tools.bench.harness import BenchError, Case
 BODY_BYTES = 1024
 REPORTS_PER_EXCHANGE = 16
 """An exchange of ordinary length: some steps of the broker look at all messages of the exchange."""
-_SENTENCE = "The second batch of invoices went through; three were put aside because their currency is missing. "
-BODY = (_SENTENCE * (BODY_BYTES // len(_SENTENCE) + 1))[:BODY_BYTES]
+_REPORT = (
+    "Second batch of the March invoices: 418 read, 415 booked, three put aside. Two of those carry no currency, "
+    "one names a supplier that is in our list twice under slightly different spellings, so I left it to you. The "
+    "totals by cost centre agree with the ledger to the cent, apart from centre 4410, where a credit note of "
+    "12.80 was counted in February already; I moved nothing and wrote the difference into the summary sheet. The "
+    "import took eleven minutes, most of it waiting for the scanner share. I added a check for empty currency "
+    "fields in front of the booking step, with a test that feeds it the two files from today, and ran the whole "
+    "suite afterwards: 212 passed, none failed. What is left: the third batch, about 380 invoices, and the two "
+    "suppliers. If nothing comes up I start on the third batch now and expect to be through by four; the summary "
+    "sheet will then hold all three batches, and the list of what I put aside stands on its last page with the "
+    "reason beside each line. Nothing has been paid out so far, and nothing was sent to anybody outside the team."
+)
+BODY = _REPORT[:BODY_BYTES]
+"""Plain prose as an agent reports it; the screen reads every character of it."""
+SPARE_PAIRS = 512
 _PAIRS_AT_ONCE = 64
 
 
 def new_id() -> str:
     """A fresh id, as a node makes them."""
-    return make_id(secrets.token_bytes(ID_BYTES))
+    return make_id(_entropy(ID_BYTES))
+
+
+def _entropy(size: int) -> bytes:
+    return secrets.token_bytes(size)
 
 
 class SystemClock:
@@ -79,7 +92,7 @@ async def _opened(path: Path, node: str) -> AsyncIterator[SqliteStore]:
         path,
         origin=f"local/{node}/1",
         row_clock=_row_clock,
-        entropy=secrets.token_bytes,
+        entropy=_entropy,
         settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
     )
     try:
@@ -178,16 +191,62 @@ class _Relay:
 
     async def _fresh(self) -> _Pair:
         if not self.spare:
-            await self.stock(_PAIRS_AT_ONCE)
+            await self.stock()
         return self.spare.popleft()
 
-    async def stock(self, wanted: int) -> None:
-        """Brings the spare pairs to `wanted`."""
-        while len(self.spare) < wanted:
-            pairs = [
-                _Pair(exchange=_exchange(self.ledger.node, new_id(), new_id())) for _ in range(_PAIRS_AT_ONCE)
-            ]
-            self.spare.extend(await self.store.write(partial(self._open, pairs=pairs)))
+    async def stock(self) -> None:
+        """Adds spare pairs up to SPARE_PAIRS, so that a stretch finds them ready."""
+        while len(self.spare) < SPARE_PAIRS:
+            self.spare.extend(await self.store.write(self._open_pairs))
 
-    def _open(self, tx: Tx, *, pairs: list[_Pair]) -> list[_Pair]:
-        return pairs
+    def _open_pairs(self, tx: Tx) -> list[_Pair]:
+        return [self._open_pair(tx) for _ in range(_PAIRS_AT_ONCE)]
+
+    def _open_pair(self, tx: Tx) -> _Pair:
+        asker, worker = _session(new_id()), _session(new_id())
+        for session in (asker, worker):
+            tx.put_session(session)
+        draft = Draft(
+            id=new_id(),
+            kind=MessageKind.REQUEST,
+            sender=End.OPENER,
+            author=Author.SESSION,
+            text="Please book the invoices of March and report as you go.",
+        )
+        exchange, _ = self.ledger.write(tx, _exchange(self.ledger.node, asker.id, worker.id), draft)
+        return _Pair(exchange=exchange)
+
+
+@asynccontextmanager
+async def whole_path(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, Case]]:
+    """The cases `relay_single` and `relay` on one store; a command is one report through the broker."""
+    node = new_id()
+    limits = Limits()
+    async with _opened(path, node) as store:
+        ledger = Ledger(node=node, clock=SystemClock(), entropy=_entropy, limits=limits)
+        bells = ManyBells()
+        bells.add(Inbox(store=store, ledger=ledger, limits=limits).ring)
+        broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
+        relay = _Relay(store=store, broker=broker, ledger=ledger)
+        yield (
+            Case(name="relay_single", callers=1, command=relay.report, prepare=relay.stock),
+            Case(name="relay", callers=callers, command=relay.report, prepare=relay.stock),
+        )
+
+
+def _session(session_id: str) -> Session:
+    now = clocks.wall_us()
+    return Session(
+        id=session_id,
+        nickname=f"n{session_id}",
+        title="Invoices",
+        workspace=DEFAULT_WORKSPACE,
+        profile="claude",
+        argv=("claude",),
+        cwd="/",
+        pane=None,
+        status=SessionStatus.RUNNING,
+        state=AgentState.BUSY,
+        created_us=now,
+        changed_us=now,
+    )

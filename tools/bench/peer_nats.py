@@ -135,15 +135,11 @@ async def connected(endpoint: Endpoint) -> AsyncIterator[Publisher]:
 
 @asynccontextmanager
 async def nats(folder: Path, *, callers: int, new_id: Callable[[], str], body: str) -> AsyncIterator[Peer]:
-    """A server in `folder` (made here) with one connection a caller; a command publishes one message and has its ack."""
+    """A server in `folder` (made here) with one connection a caller; a command is one message and its ack."""
     server = program("nats-server")
     if server is None:
         raise PeerUnavailableError(f"nats-server is not installed: {INSTALL}")
-    folder.mkdir(mode=0o700)
-    config, log = folder / "nats.conf", folder / "nats.log"
-    config.write_text(
-        _CONFIG.format(folder=json.dumps(str(folder)), store=json.dumps(str(folder / "jetstream"))), encoding="utf-8"
-    )
+    config, log = _written_config(folder), folder / "nats.log"
     async with AsyncExitStack() as stack:
         process = await stack.enter_async_context(serving([server, "-c", config], log, None, signal.SIGTERM))
         clients, monitor = await _ports(folder, process, log)
@@ -162,6 +158,14 @@ async def nats(folder: Path, *, callers: int, new_id: Callable[[], str], body: s
         yield Peer(case=case, version=version, durability="JetStream file storage, sync_interval: always")
 
 
+def _written_config(folder: Path) -> Path:
+    folder.mkdir(mode=0o700)
+    config = folder / "nats.conf"
+    text = _CONFIG.format(folder=json.dumps(str(folder)), store=json.dumps(str(folder / "jetstream")))
+    config.write_text(text, encoding="utf-8")
+    return config
+
+
 def check_ack(ack: bytes) -> None:
     """BenchError unless the reply says that the message was stored as a new one."""
     told = json.loads(ack)
@@ -174,15 +178,20 @@ async def _ports(folder: Path, process: asyncio.subprocess.Process, log: Path) -
     try:
         async with asyncio.timeout(START_DEADLINE_S):
             while process.returncode is None:
-                for found in folder.glob("*.ports"):
-                    text = found.read_text(encoding="utf-8")
-                    if text.rstrip().endswith("}"):
-                        ports = json.loads(text)
-                        return _endpoint(ports["nats"][0]), _endpoint(ports["monitoring"][0])
+                told = _ports_file(folder)
+                if told.endswith("}"):
+                    ports = json.loads(told)
+                    return _endpoint(ports["nats"][0]), _endpoint(ports["monitoring"][0])
                 await asyncio.sleep(_LOOK_AGAIN_S)
     except TimeoutError:
         raise PeerUnavailableError(f"nats-server was not up in {START_DEADLINE_S:g} s: {last_words(log)}") from None
     raise PeerUnavailableError(f"nats-server ended with {process.returncode} at its start: {last_words(log)}")
+
+
+def _ports_file(folder: Path) -> str:
+    """What stands in the ports file so far; nothing before it is there."""
+    found = next(folder.glob("*.ports"), None)
+    return found.read_text(encoding="utf-8").strip() if found else ""
 
 
 def _endpoint(address: str) -> Endpoint:

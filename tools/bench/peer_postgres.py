@@ -1,4 +1,4 @@
-"""PostgreSQL as a peer: its own cluster in a temporary folder, a unix socket only, every setting of a commit as shipped."""
+"""PostgreSQL as a peer: a cluster of its own, a unix socket only, every setting of a commit as shipped."""
 
 from __future__ import annotations
 
@@ -43,32 +43,26 @@ def _version_in(folder: Path) -> int:
 
 
 @asynccontextmanager
-async def postgres(
-    folder: Path, *, callers: int, new_id: Callable[[], str], body: str
-) -> AsyncIterator[Peer]:
-    """A server in `folder` (made here) with one connection a caller; a command inserts one row in a commit of its own."""
+async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], body: str) -> AsyncIterator[Peer]:
+    """A server in `folder` (made here) with one connection a caller; a command is one row and its commit."""
     server, initdb = program("postgres", _folders()), program("initdb", _folders())
     if server is None or initdb is None:
         raise PeerUnavailableError(f"PostgreSQL is not installed: {INSTALL}")
     account = unprivileged(_ACCOUNTS)
-    folder.mkdir(mode=0o700)
     async with AsyncExitStack() as stack:
         # A socket's path is short by law of the operating system, and where it lies makes no odds to a commit.
         sockets = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="helio-pg-")))
-        for given in (folder, sockets):
-            if account is not None:
-                os.chown(given, account.uid, account.gid)
+        _hand_over(folder, sockets, account)
         data, log = folder / "data", folder / "postgres.log"
         await _make_cluster(initdb, data, log, account)
         # A fast shutdown: it does not wait for clients to leave.
-        options = ["-D", data, "-k", sockets, "-c", "listen_addresses="]
-        process = await stack.enter_async_context(serving([server, *options], log, account, signal.SIGINT))
+        command_line: list[str | Path] = [server, "-D", data, "-k", sockets, "-c", "listen_addresses="]
+        process = await stack.enter_async_context(serving(command_line, log, account, signal.SIGINT))
         first = await stack.enter_async_context(await _connected(sockets, process, log))
         await first.execute(_TABLE)
         durability = ", ".join([f"{name}={await _shown(first, name)}" for name in _COMMIT_SETTINGS])
-        cursors = [first.cursor()]
-        for _ in range(callers - 1):
-            cursors.append((await stack.enter_async_context(await _connect(sockets))).cursor())
+        others = [await stack.enter_async_context(await _connect(sockets)) for _ in range(callers - 1)]
+        cursors = [connection.cursor() for connection in (first, *others)]
 
         async def command(caller: int) -> None:
             await cursors[caller].execute(_INSERT, (new_id(), body), prepare=True)
@@ -78,8 +72,15 @@ async def postgres(
         yield Peer(case=case, version=version, durability=durability)
 
 
+def _hand_over(folder: Path, sockets: Path, account: Account | None) -> None:
+    folder.mkdir(mode=0o700)
+    if account is not None:
+        for given in (folder, sockets):
+            os.chown(given, account.uid, account.gid)
+
+
 async def _make_cluster(initdb: Path, data: Path, log: Path, account: Account | None) -> None:
-    command = [initdb, "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
+    command: list[str | Path] = [initdb, "-D", data, "-U", _USER, "-A", "trust", "-E", "UTF8", "--locale=C"]
     making = await start(command, log, account)
     try:
         code = await making.wait()
@@ -105,7 +106,9 @@ async def _connected(sockets: Path, process: asyncio.subprocess.Process, log: Pa
                 except psycopg.OperationalError:
                     await asyncio.sleep(_LOOK_AGAIN_S)
     except TimeoutError:
-        raise PeerUnavailableError(f"postgres took no connection in {START_DEADLINE_S:g} s: {last_words(log)}") from None
+        raise PeerUnavailableError(
+            f"postgres took no connection in {START_DEADLINE_S:g} s: {last_words(log)}"
+        ) from None
     raise PeerUnavailableError(f"postgres ended with {process.returncode} at its start: {last_words(log)}")
 
 

@@ -25,7 +25,7 @@ def test_json_of_values():
         ONE = "one"
 
     assert plain({"a": (Word.ONE, b"\x01", Path("/x"), None, True, 1)}) == {"a": ["one", "01", "/x", None, True, 1]}
-    with pytest.raises(TypeError, match="MeshError has no form"):
+    with pytest.raises(TypeError, match="type has no form"):
         plain(MeshError)
 
 

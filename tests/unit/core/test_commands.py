@@ -28,9 +28,7 @@ ADDRESSES = frozenset({"to", "exchange", "question"})
 
 
 def free_texts(command: c.Command) -> list[str]:
-    return [
-        f.name for f in fields(command) if f.name not in ADDRESSES and isinstance(getattr(command, f.name), str)
-    ]
+    return [f.name for f in fields(command) if f.name not in ADDRESSES and isinstance(getattr(command, f.name), str)]
 
 
 def sizes(name: str) -> int:

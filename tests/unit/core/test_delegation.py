@@ -93,7 +93,9 @@ def test_each_pair_comes_out_as_written(status: Status, name: str) -> None:
     assert step.effects == ((ArchiveSession(session="wwwwwwwwwwwwwwww"),) if "x" in marks else ())
     touched = {"status", "questions", "reason", "ended_noted"}
     assert all(
-        getattr(after, field) == getattr(before, field) for field in Exchange.__dataclass_fields__ if field not in touched
+        getattr(after, field) == getattr(before, field)
+        for field in Exchange.__dataclass_fields__
+        if field not in touched
     )
 
 

@@ -24,7 +24,8 @@ def test_an_id_is_made_of_ten_bytes(size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a" * 15, "a" * 17, "A" * 16, "a" * 15 + "1", "a" * 15 + "8", "a" * 16 + "\n", "а" * 16, " " + "a" * 15]
+    "text",
+    ["", "a" * 15, "a" * 17, "A" * 16, "a" * 15 + "1", "a" * 15 + "8", "a" * 16 + "\n", "а" * 16, " " + "a" * 15],
 )
 def test_what_is_no_id(text: str) -> None:
     assert not is_id(text)

@@ -163,9 +163,7 @@ def test_the_person_may_ask_anybody() -> None:
 # --- which exchange is meant
 
 
-def resolve(
-    wanted: str | None, among: list[Exchange], *, actor: Address = B, end: End | None = End.WORKER
-) -> Exchange:
+def resolve(wanted: str | None, among: list[Exchange], *, actor: Address = B, end: End | None = End.WORKER) -> Exchange:
     return policy.resolve_exchange(wanted, among, actor, end=end, tool="deliver")
 
 

@@ -1,0 +1,237 @@
+"""Encoded and disguised stretches of a text and what each spells; total over `str`, and linear in its length."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+from collections.abc import Callable
+from urllib.parse import unquote_to_bytes
+
+Run = tuple[int, int, str]  # start, end, and the text that stands for what is between
+
+INVISIBLE = re.compile(
+    "["
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
+    "\ufeff\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "]"
+)
+
+_LOOKALIKES = {
+    latin: [ord(other) for other in others]
+    for latin, others in {
+        "a": "аαɑᴀ", "b": "ьвβʙᏼ", "c": "сϲᴄ", "d": "ԁᴅ", "e": "еєεҽᴇ", "f": "ƒꜰ", "g": "ɡցɢ", "h": "һհнʜ",
+        "i": "іɩιӏǀǃɪ", "j": "јյᴊ", "k": "кκᴋ", "l": "ʟⅼ", "m": "мᴍ", "n": "ոпηɴ", "o": "оοօσᴏ", "p": "рρᴘ",
+        "q": "ԛզ", "r": "гᴦʀ", "s": "ѕꜱ", "t": "тτᴛ", "u": "սυᴜ", "v": "ѵνᴠ", "w": "ԝωɯᴡ", "x": "хχ",
+        "y": "уγүʏ", "z": "ᴢ",
+    }.items()
+}  # fmt: skip
+_LATIN_OF = {
+    **{code: latin for latin, codes in _LOOKALIKES.items() for code in codes},
+    **{start + i: chr(97 + i) for start in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)},
+}
+_LOOKALIKE_WORD = re.compile("[a-z" + "".join(map(chr, _LATIN_OF)) + "]{2,40}")
+_ROT13 = str.maketrans(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
+)
+_LEET = {"0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "@": "a", "$": "s", "+": "t", "!": "i", "|": "l"}
+_LEET_AS_I = str.maketrans({**_LEET, "1": "i"})
+_LEET_AS_L = str.maketrans({**_LEET, "1": "l"})
+_LEET_HINT = re.compile(r"[a-z][013457@$!|][a-z]|[013457@$|][a-z]{2}")
+_LEET_WORD = re.compile(r"[\w@$|+!]{2,30}")
+# One letter, up to three separators, one letter, ...: five letters at least. Each step has one way to match.
+_SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,:;!?'\-_*·|/~+]{1,3}[^\W\d_](?![^\W_])){4,}")
+_SEPARATORS = re.compile(r"[^\w]+|_+")
+_BASE64 = re.compile(
+    r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{4,}"  # wrapped lines too
+    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*={0,2}"
+)
+_BASE32 = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{16,}|[a-z2-7]{24,})={0,6}")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x|\\x)?[0-9a-fA-F]{2}(?:[ :,\n]{0,2}(?:0x|\\x)?[0-9a-fA-F]{2}){7,}")
+_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
+_BACKSLASH = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2})+")
+_BACKSLASH_ONE = re.compile(r"\\[uUx]\{?([0-9a-fA-F]{2,8})\}?")
+TAGS = re.compile("[\U000e0020-\U000e007f]{2,}")
+SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
+
+
+def rotated(text: str) -> str:
+    return text.translate(_ROT13)
+
+
+def backwards(text: str) -> str:
+    return text[::-1]
+
+
+def _readable(text: str) -> bool:
+    """Whether decoded text is prose, or one run long enough to be a further layer, rather than binary data."""
+    if len(text) < 8 or not text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
+        if not INVISIBLE.sub("", text).replace("\n", "").replace("\r", "").replace("\t", "").isprintable():
+            return False
+        if len(text) < 8 and text.isascii():
+            return False
+    letters = sum(map(str.isalpha, text))
+    return letters * 2 >= len(text) or (len(text) >= 16 and (letters > 2 or "%" in text or text.isalnum()))
+
+
+def _as_text(data: bytes) -> str | None:
+    if len(data) >= 8 and data[1::2].count(0) * 4 >= len(data):  # UTF-16, as shells on Windows encode commands
+        data = data.replace(b"\0", b"")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if _readable(text) else None
+
+
+def _base64_text(token: str) -> str | None:
+    body = token.rstrip("=").replace("-", "+").replace("_", "/")
+    for skip in range(4):  # a label glued to the front shifts the alignment
+        part = body[skip:]
+        usable = len(part) - (len(part) % 4 == 1)
+        try:
+            data = binascii.a2b_base64(part[:usable] + "=" * (-usable % 4))
+        except binascii.Error:
+            continue
+        text = _as_text(data)
+        if text is not None:
+            return text
+    return None
+
+
+def _base64_runs(text: str) -> list[Run]:
+    runs: list[Run] = []
+    for match in _BASE64.finditer(text):
+        token = "".join(match.group().split()).replace(">", "")
+        if token.isalpha() and (token.islower() or token.isupper()):
+            continue
+        for candidate in (token, token.translate(_ROT13), token[::-1].lstrip("=")):
+            decoded = _base64_text(candidate)
+            if decoded is not None:
+                runs.append((match.start(), match.end(), decoded))
+                break
+    return runs
+
+
+def _base32_runs(text: str) -> list[Run]:
+    runs: list[Run] = []
+    for match in _BASE32.finditer(text):
+        token = match.group().rstrip("=").upper()
+        usable = len(token) - {1: 1, 3: 1, 6: 1}.get(len(token) % 8, 0)
+        decoded = _as_text(base64.b32decode(token[:usable] + "=" * (-usable % 8)))
+        if decoded is not None:
+            runs.append((match.start(), match.end(), decoded))
+    return runs
+
+
+_HEX_PART = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
+_NOT_HEX = re.compile(r"0x|\\x|[^0-9a-fA-F]")
+
+
+def _hex_runs(text: str) -> list[Run]:
+    runs: list[Run] = []
+    for match in _HEX.finditer(text):
+        decoded = _as_text(bytes.fromhex(_NOT_HEX.sub("", match.group())))
+        if decoded is not None:
+            runs.append((match.start(), match.end(), decoded))
+            continue
+        for part in _HEX_PART.finditer(match.group()):  # words such as "face" may have joined the run
+            decoded = _as_text(bytes.fromhex(part.group()))
+            if decoded is not None:
+                runs.append((match.start() + part.start(), match.start() + part.end(), decoded))
+    return runs
+
+
+def _percent_runs(text: str) -> list[Run]:
+    if "%" not in text:
+        return []
+    return [
+        (m.start(), m.end(), unquote_to_bytes(m.group()).decode("utf-8", "replace")) for m in _PERCENT.finditer(text)
+    ]
+
+
+def _entity_runs(text: str) -> list[Run]:
+    if "&" not in text:
+        return []
+    return [(m.start(), m.end(), html.unescape(m.group())) for m in _ENTITY.finditer(text)]
+
+
+def _backslash_runs(text: str) -> list[Run]:
+    if "\\" not in text:
+        return []
+    return [
+        (m.start(), m.end(), "".join(_char(int(code, 16)) for code in _BACKSLASH_ONE.findall(m.group())))
+        for m in _BACKSLASH.finditer(text)
+    ]
+
+
+def _char(code: int) -> str:
+    return chr(code) if code <= 0x10FFFF else "\ufffd"
+
+
+def tag_runs(text: str) -> list[Run]:
+    return [
+        (m.start(), m.end(), "".join(chr(ord(c) - 0xE0000) for c in m.group() if c != "\U000e007f"))
+        for m in TAGS.finditer(text)
+    ]
+
+
+def selector_runs(text: str) -> list[Run]:
+    runs: list[Run] = []
+    for match in SELECTORS.finditer(text):
+        data = bytes(ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16 for c in match.group())
+        runs.append((match.start(), match.end(), data.decode("utf-8", "replace")))
+    return runs
+
+
+def lookalike_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
+    """Words of the vocabulary which are written with letters that only look like Latin ones."""
+    if folded.isascii():
+        return []
+    runs: list[Run] = []
+    for match in _LOOKALIKE_WORD.finditer(folded):
+        word = match.group()
+        if not word.isascii() and known(latin := word.translate(_LATIN_OF)):
+            runs.append((match.start(), match.end(), latin))
+    return runs
+
+
+def spaced_runs(folded: str) -> list[Run]:
+    """Runs of single letters, rejoined; a wider gap than the run's usual one stays a blank between words."""
+    runs: list[Run] = []
+    for match in _SPACED.finditer(folded):
+        gaps = _SEPARATORS.findall(match.group())
+        usual = min(map(len, gaps))
+        blanks = ["" if len(gap) == usual else " " for gap in gaps]
+        letters = _SEPARATORS.split(match.group())
+        joined = "".join(letter + blank for letter, blank in zip(letters, [*blanks, ""], strict=True))
+        runs.append((match.start(), match.end(), joined))
+    return runs
+
+
+def leet_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
+    if _LEET_HINT.search(folded) is None:
+        return []
+    runs: list[Run] = []
+    for match in _LEET_WORD.finditer(folded):
+        word = match.group()
+        if word.isalpha() or word.isdecimal():
+            continue
+        bare = word.rstrip("!|+")
+        for readings in (bare.translate(_LEET_AS_I), bare.translate(_LEET_AS_L)):
+            if readings != bare and known(readings):
+                runs.append((match.start(), match.start() + len(bare), readings))
+                break
+    return runs if len(runs) >= 2 else []
+
+
+DECODERS: tuple[tuple[str, Callable[[str], list[Run]]], ...] = (
+    ("base64", _base64_runs),
+    ("hex", _hex_runs),
+    ("base32", _base32_runs),
+    ("percent", _percent_runs),
+    ("html", _entity_runs),
+    ("escape", _backslash_runs),
+)

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""How many durable commands a second the store takes, against its own single form and against two known servers.
+
+Each command is one row (or message) of 1 KB under a fresh unique id, answered only when it is on the disk; all sides
+keep their files on the same file system, and take turns within one run. `relay` is what a user's message costs: the
+whole path through the broker with the screen, the timeline row and the notice.
+"""
+
+# ruff: noqa: E402 - what a bench imports is there only once it runs in the environment of the project
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+if __name__ == "__main__":
+    # Started as a file, Python looks for modules beside it instead of at the top of the project.
+    sys.path[0] = str(ROOT)
+    from tools.bench import environment
+
+    environment.enter(__file__)
+
+from node.platform import durability
+from node.version import VERSION
+from tools.bench import harness, own_node
+from tools.bench.harness import Case, Json, Result, Sample
+from tools.bench.peer_nats import nats
+from tools.bench.peer_postgres import postgres
+from tools.bench.peers import Peer, PeerUnavailableError
+
+CALLERS = 64
+SECONDS = 2.0
+AIMS: Mapping[str, float] = {"group_vs_single": 6.0, "vs_postgres": 3.0, "vs_nats_always": 3.0}
+RATIOS: Mapping[str, tuple[str, str]] = {
+    "group_vs_single": ("group", "single"),
+    "vs_postgres": ("group", "postgres"),
+    "vs_nats_always": ("group", "nats_always"),
+    "relay_group_vs_single": ("relay", "relay_single"),
+}
+FLUSH = "disk_flush"
+CASES = (FLUSH, "single", "group", "postgres", "nats_always", "relay_single", "relay")
+"""In the order in which people read them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line asks for."""
+
+    repeats: int
+    seconds: float
+    folder: Path
+    as_json: bool
+
+
+def flush_case(path: Path, stack: AsyncExitStack) -> Case:
+    """What the disk itself takes: 1 KB appended and flushed, one after the other."""
+    file = stack.enter_context(path.open("ab", buffering=0))
+    block = own_node.BODY.encode()
+
+    def append() -> None:
+        file.write(block)
+        durability.flush(file.fileno())
+
+    async def command(_caller: int) -> None:
+        await asyncio.to_thread(append)
+
+    return Case(name=FLUSH, callers=1, command=command)
+
+
+Opener = Callable[[Path], AbstractAsyncContextManager[Peer]]
+
+PEERS: Mapping[str, Opener] = {
+    "postgres": lambda folder: postgres(folder, callers=CALLERS, new_id=own_node.new_id, body=own_node.BODY),
+    "nats_always": lambda folder: nats(folder, callers=CALLERS, new_id=own_node.new_id, body=own_node.BODY),
+}
+
+
+async def bench(options: Options, progress: harness.Progress, openers: Mapping[str, Opener] = PEERS) -> Result:
+    """One run of all cases in a folder of its own, which is gone afterwards."""
+    load_before = harness.load()
+    peers: dict[str, Peer] = {}
+    missing: dict[str, str] = {}
+    async with AsyncExitStack() as stack:
+        made = stack.enter_context(tempfile.TemporaryDirectory(prefix="helio-bench-", dir=options.folder))
+        # A server that runs as another user has to get through to its own folder in here.
+        os.chmod(made, 0o711)
+        folder = Path(made)
+        cases = [flush_case(folder / "flush", stack)]
+        cases += await stack.enter_async_context(own_node.bare_store(folder / "store.db", callers=CALLERS))
+        for name, opener in openers.items():
+            progress.say(f"starting {name}")
+            try:
+                peers[name] = await stack.enter_async_context(opener(folder / name))
+            except PeerUnavailableError as why:
+                missing[name] = str(why)
+            else:
+                cases.append(peers[name].case)
+        cases += await stack.enter_async_context(own_node.whole_path(folder / "relay.db", callers=CALLERS))
+        samples = await harness.interleave(cases, repeats=options.repeats, seconds=options.seconds, say=progress.say)
+        progress.say("stopping the servers")
+        where = harness.file_system(folder)
+    progress.clear()
+    return Result(
+        ratios={name: harness.ratio(samples.get(over), samples.get(under)) for name, (over, under) in RATIOS.items()},
+        figures=figures(samples),
+        context={
+            **harness.machine(),
+            "file_system": where,
+            "load_before": load_before,
+            "load_after": harness.load(),
+            "repeats": options.repeats,
+            "seconds": options.seconds,
+            "callers": CALLERS,
+            "body_bytes": own_node.BODY_BYTES,
+            "versions": versions(peers),
+            "durability": {
+                "sqlite": "; ".join(("WAL", "synchronous=FULL", *durability.sqlite_pragmas())),
+                **{name: peer.durability for name, peer in peers.items()},
+            },
+            "aims": dict(AIMS),
+            "commands_s_slowest_fastest": {name: harness.spread(found) for name, found in samples.items()},
+            "missing": dict(missing),
+        },
+    )
+
+
+def figures(samples: Mapping[str, Sequence[Sample]]) -> dict[str, float | None]:
+    """Medians by name: `<case>_commands_s`, `<case>_p50_ms`, `<case>_p99_ms`; None for a case that did not run."""
+    found: dict[str, float | None] = {}
+    for name in CASES:
+        middle = harness.median_sample(samples[name]) if name in samples else None
+        found[f"{name}_commands_s"] = middle.per_s if middle else None
+        found[f"{name}_p50_ms"] = middle.p50_ms if middle else None
+        found[f"{name}_p99_ms"] = middle.p99_ms if middle else None
+    return found
+
+
+def versions(peers: Mapping[str, Peer]) -> dict[str, Json]:
+    """Everything whose version moves the figures; None for a peer that is missing."""
+    return {
+        "heliograph": VERSION,
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "psycopg": metadata.version("psycopg"),
+        **{name: peers[name].version if name in peers else None for name in PEERS},
+    }
+
+
+def as_table(result: Result) -> str:
+    """The result for people."""
+    rows = [
+        (name, *(_number(result.figures[f"{name}_{unit}"]) for unit in ("commands_s", "p50_ms", "p99_ms")))
+        for name in CASES
+    ]
+    ratios = [
+        (name, _number(value), f"{AIMS[name]:g}" if name in AIMS else "", _judged(name, value))
+        for name, value in result.ratios.items()
+    ]
+    parts = [
+        harness.table(("case", "commands/s", "p50 ms", "p99 ms"), rows),
+        harness.table(("ratio", "median", "aim", ""), ratios),
+        _surroundings(result.context),
+    ]
+    missing = result.context["missing"]
+    if isinstance(missing, Mapping):
+        parts += [f"{name}: {why}" for name, why in missing.items()]
+    return "\n\n".join(parts)
+
+
+def _surroundings(context: Mapping[str, Json]) -> str:
+    before, after = context["load_before"], context["load_after"]
+    return f"{context['cores']} cores, load {before} before and {after} after, {context['file_system']}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{harness.significant(value):,g}"
+
+
+def _judged(name: str, value: float | None) -> str:
+    if value is None or name not in AIMS:
+        return ""
+    return "reached" if value >= AIMS[name] else "missed"
+
+
+def repeats(text: str) -> int:
+    """A number of repeats, at least MIN_REPEATS."""
+    number = int(text)
+    if number < harness.MIN_REPEATS:
+        raise argparse.ArgumentTypeError(f"medians need at least {harness.MIN_REPEATS} repeats")
+    return number
+
+
+def stretch(text: str) -> float:
+    """Seconds of one stretch, at least 0.1."""
+    number = float(text)
+    if not 0.1 <= number <= 600:
+        raise argparse.ArgumentTypeError("between 0.1 and 600 seconds")
+    return number
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """The options; exits with 2 for those that make no sense."""
+    parser = argparse.ArgumentParser(prog="tools/bench/store.py", description=__doc__)
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
+    parser.add_argument("--repeats", type=repeats, default=harness.MIN_REPEATS, help="turns of every case (5 or more)")
+    parser.add_argument("--seconds", type=stretch, default=SECONDS, help=f"length of one turn ({SECONDS:g})")
+    parser.add_argument("--dir", type=Path, default=None, help="where all files go; a real disk, as a node has")
+    given = parser.parse_args(argv)
+    folder = given.dir or harness.on_disk([Path(tempfile.gettempdir()), Path("/var/tmp"), ROOT])  # noqa: S108 - a real disk
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        parser.error(f"{folder} is not a folder that can be written to")
+    return Options(repeats=given.repeats, seconds=given.seconds, folder=folder.resolve(), as_json=given.as_json)
+
+
+async def report(options: Options) -> int:
+    """Runs the bench and prints what it found; always 0, for a machine's figures are nobody's fault."""
+    kind = harness.file_system(options.folder)
+    if kind in harness.IN_MEMORY:
+        harness.warn(f"{options.folder} is {kind}: nothing there outlives a power cut, and the ratios mean little.")
+    result = await bench(options, harness.Progress())
+    print(result.as_json() if options.as_json else as_table(result), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(harness.run(report(parse(sys.argv[1:]))))
