@@ -52,6 +52,9 @@ class Proven(Protocol):
 Prove = Callable[[PeerSocket], Awaitable[Proven]]
 Identify = Callable[[], Awaitable[Address]]
 Tell = Callable[[JsonObject], Awaitable[None]]
+Find = Callable[[], Awaitable[Session]]
+Hear = Callable[[], Awaitable[Mapping[str, object] | None]]
+Hook = Callable[[Mapping[str, object], Find, Tell, Hear], Awaitable[None]]
 
 
 class Door(Protocol):
@@ -111,6 +114,7 @@ class AgentSocket:
         agents: Agents,
         door: Door,
         prove: Prove,
+        hook: Hook | None = None,
         pace: Pace | None = None,
     ) -> None:
         self.path = path
@@ -120,6 +124,7 @@ class AgentSocket:
         self.agents = agents
         self.door = door
         self.prove = prove
+        self.hook = hook
         self.pace = pace or Pace()
         self._clock = clock
         self._meter = Meter(limits.calls_per_minute)
@@ -212,10 +217,13 @@ class Connection:
         self._tasks = asyncio.TaskGroup()
 
     async def greet(self) -> bool:
-        """Takes the hello; False when the shim is of no use and was told why."""
+        """Takes the hello; False when the shim is of no use and was told why, and after a hook, which says no hello."""
         try:
             async with asyncio.timeout(self._home.pace.hello_s):
                 hello = await self._line()
+                if hello is not None and hello.get("t") == "hook" and self._home.hook is not None:
+                    await self._home.hook(hello, lambda: self._home.session(self._sock), self._say, self._line)
+                    return False
         except BadLineError as error:
             await self.refuse("invalid_argument", words.bad_line(str(error)))
             return False

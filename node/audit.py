@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
-from node.core import timeline
+from node.core.canonical import JsonValue, decode
 from node.core.errors import MeshError
 from node.core.model import Address
-from node.core.timeline import JsonValue, Verifier
+from node.core.timeline_check import Verifier
 from node.ports import Reader, RowFilter, Store, StoredRow, VerifyProgress
 
 _PAGE = 500
@@ -104,7 +104,7 @@ def _matches(data: bytes, wanted: RowFilter) -> bool:
     ):
         return True
     try:
-        row = timeline.decode(data)
+        row = decode(data)
     except MeshError:
         # A damaged row is never filtered away: whoever looks must see it.
         return True

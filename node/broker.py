@@ -15,6 +15,7 @@ from node.core.commands import (
     Cancel,
     Close,
     Command,
+    Delegate,
     Deliver,
     Receipt,
     Report,
@@ -27,6 +28,7 @@ from node.core.commands import (
     title_of,
     tool_of,
 )
+from node.core.effects import Launch
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
@@ -35,14 +37,16 @@ from node.core.model import (
     Author,
     End,
     Exchange,
-    Kind,
     Message,
     MessageKind,
     Status,
 )
 from node.core.screen import Decision, Verdict
-from node.ledger import Draft, Ledger, label_of, recall
+from node.core.transfer import Attachment
+from node.ledger import Draft, Ledger, recall
+from node.openings import Openings
 from node.ports import Bells, Screener, Store, Tx
+from node.ports_work import LaunchPlan
 
 _OPENERS_OWN = (Answer, Steer, Close, Cancel)
 _WORKERS_OWN = (Ask, Report, Deliver)
@@ -59,6 +63,8 @@ class _Given:
     key: str
     message_id: str
     exchange_id: str
+    files: tuple[Attachment, ...]
+    plan: LaunchPlan | None
 
 
 class Broker:
@@ -70,16 +76,26 @@ class Broker:
         self._bells = bells
         self._ledger = ledger
         self._limits = limits
+        self._openings = Openings(ledger=ledger, limits=limits)
         self._refusals: dict[Address, deque[int]] = {}
 
-    async def handle(self, actor: Address, command: Command, *, key: str, exchange_id: str) -> Receipt:
+    async def handle(
+        self,
+        actor: Address,
+        command: Command,
+        *,
+        key: str,
+        exchange_id: str,
+        files: tuple[Attachment, ...] = (),
+        plan: LaunchPlan | None = None,
+    ) -> Receipt:
         """Does `command` once for its `key`; a request opens exchange `exchange_id`.
 
         A withheld message comes back in the receipt, marked. Refusals are raised and change nothing.
         """
         command = in_well_formed(command)
         check_fields(command, self._limits)
-        verdict = await self._screener.screen(fields_of(command))
+        verdict = await self._screener.screen(fields_of(command, files))
         given = _Given(
             actor=actor,
             command=command,
@@ -87,6 +103,8 @@ class Broker:
             key=key,
             message_id=self._ledger.new_id(),
             exchange_id=exchange_id,
+            files=files,
+            plan=plan,
         )
         # Rung by the commit itself: a caller who gives up meanwhile must not leave the other end asleep.
         return await self._store.write(partial(self._apply, given=given), self._ring_ends)
@@ -115,6 +133,10 @@ class Broker:
         """Fails what this worker still owed."""
         return await self._step_all(session_id, delegation.WorkerRemoved())
 
+    async def launch_failed(self, session_id: str, why: str) -> None:
+        """The delegate could not be started: its exchange fails, and the delegator is told why."""
+        await self._step_all(session_id, delegation.LaunchFailed(why=why))
+
     async def _step_all(self, session_id: str, given: delegation.Input) -> tuple[str, ...]:
         worker = Address(node=self._ledger.node, session=session_id)
 
@@ -137,64 +159,30 @@ class Broker:
         known = tx.command(given.key)
         if known is not None:
             return recall(tx, known)
-        if isinstance(given.command, Request):
-            exchange, message = self._open(tx, given, given.command)
+        if isinstance(given.command, Request | Delegate):
+            exchange, message = self._open(tx, given)
         else:
             exchange, message = self._continue(tx, given)
         tx.add_command(given.key, exchange.id, message.id, self._ledger.now_us())
         return Receipt(exchange=exchange, message=message)
 
-    def _open(self, tx: Tx, given: _Given, request: Request) -> tuple[Exchange, Message]:
-        target = policy.reachable(request.to, tx.sessions(), given.actor)
-        mine = tx.exchanges_of(given.actor, closed=False)
-        self._check_room(given.actor, mine)
-        parent = _working_on(mine, given.actor)
-        hops = (*(parent.hops if parent else ()), label_of(tx, given.actor, Author.SESSION))
-        if len(hops) > self._limits.hops:
-            raise MeshError(
-                ErrorCode.LIMIT,
-                f"This work has gone through {len(hops) - 1} sessions ({' > '.join(hops[:-1])}); the limit is "
-                f"{self._limits.hops}. Deliver what you have, or ask the one who asked you.",
-                {"limit": self._limits.hops},
-            )
-        now = self._ledger.now_us()
-        exchange = Exchange(
-            id=given.exchange_id,
-            kind=Kind.REQUEST,
-            status=Status.STARTING,
-            opener=given.actor,
-            worker=Address(node=self._ledger.node, session=target.id),
-            title=request.title.strip() or policy.derive_title(request.text),
-            chain=parent.chain if parent else given.exchange_id,
-            hops=hops,
-            parent=parent.id if parent else None,
-            root=parent.root if parent else given.exchange_id,
-            depth=parent.depth if parent else 0,
-            next_number=1,
-            questions=(),
-            ended_noted=False,
-            reason=None,
-            opened_us=now,
-            changed_us=now,
-        )
-        if given.verdict.decision is Decision.WITHHOLD:
+    def _open(self, tx: Tx, given: _Given) -> tuple[Exchange, Message]:
+        command, plan = given.command, given.plan
+        withheld = given.verdict.decision is Decision.WITHHOLD
+        if isinstance(command, Delegate) and plan is not None:
+            exchange, session = self._openings.delegation(tx, given.actor, command, given.exchange_id, plan)
+            if not withheld:
+                tx.put_session(session)
+                tx.put_launch(plan)
+                self._ledger.session_row(tx, session, "reserved")
+                self._ledger.add_effects(tx, (Launch(session=session.id),))
+        elif isinstance(command, Request):
+            exchange = self._openings.request(tx, given.actor, command, given.exchange_id)
+        else:
+            raise TypeError(command)
+        if withheld:
             exchange = delegation.step(exchange, delegation.OpeningWithheld()).exchange
         return self._ledger.write(tx, exchange, self._draft(given, End.OPENER, None))
-
-    def _check_room(self, actor: Address, mine: Sequence[Exchange]) -> None:
-        opened = [e for e in mine if e.opener == actor]
-        waiting = [e for e in opened if e.status is not Status.DELIVERED]
-        limits = self._limits
-        for count, limit, what, then in (
-            (len(waiting), limits.open_exchanges, "open", "Wait for a delivery, or cancel one"),
-            (len(opened), limits.delivered_exchanges, "unclosed", "Accept or reject delivered ones"),
-        ):
-            if actor.session is not None and count >= limit:
-                raise MeshError(
-                    ErrorCode.LIMIT,
-                    f"You have {count} {what} exchanges; the limit is {limit}. {then} (list_delegations shows them).",
-                    {"limit": limit, "open": count},
-                )
 
     def _continue(self, tx: Tx, given: _Given) -> tuple[Exchange, Message]:
         command = given.command
@@ -237,12 +225,13 @@ class Broker:
             title=title_of(given.command).strip(),
             reply_to=reply_to,
             verdict=given.verdict,
+            files=() if given.verdict.decision is Decision.WITHHOLD else given.files,
         )
 
     def _resolve(self, tx: Tx, actor: Address, command: Command) -> tuple[Exchange, str | None]:
         if isinstance(command, Answer):
             return _find_question(_candidates(tx, actor, self._limits), actor, command.question)
-        if isinstance(command, Request):
+        if isinstance(command, Request | Delegate):
             raise TypeError(command)
         wanted = command.exchange
         tool = tool_of(command)
@@ -282,12 +271,6 @@ def _may_end(exchange: Exchange, command: Command) -> bool:
     return isinstance(command, Close | Cancel) or (
         isinstance(command, Deliver) and exchange.status is not Status.DELIVERED
     )
-
-
-def _working_on(mine: Sequence[Exchange], actor: Address) -> Exchange | None:
-    """The exchange in whose service the actor acts: the newest one that it has begun and not delivered."""
-    begun = [e for e in mine if e.worker == actor and e.status in {Status.WORKING, Status.ASKED}]
-    return max(begun, key=lambda e: e.changed_us, default=None)
 
 
 def _candidates(tx: Tx, actor: Address, limits: Limits) -> tuple[Exchange, ...]:
@@ -333,8 +316,8 @@ def _input(command: Command, message_id: str, question: str | None) -> delegatio
             return delegation.Accept() if accepted else delegation.Reject()
         case Cancel():
             return delegation.Cancel()
-        case Request():
-            raise MeshError(ErrorCode.INTERNAL, "A request opens an exchange; it is no input to one.")
+        case Request() | Delegate():
+            raise MeshError(ErrorCode.INTERNAL, "What opens an exchange is no input to one.")
 
 
 def _opening(tx: Tx, exchange: Exchange) -> Message | None:

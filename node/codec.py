@@ -6,15 +6,14 @@ checked: an enum value that this version does not know is UNSUPPORTED, anything 
 
 from __future__ import annotations
 
-import re
-from enum import StrEnum
 from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from node.codec_values import file_from_wire, file_to_wire, known, wire_text
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
-from node.core.timeline import ProblemCode
+from node.core.timeline_check import ProblemCode
 from node.core.views import (
     ArrivalView,
     ExchangeView,
@@ -37,9 +36,6 @@ REQUEST_BYTES: Final = 4 * 1024 * 1024
 RESPONSE_BYTES: Final = 32 * 1024 * 1024
 PAGE_BYTES: Final = 1024 * 1024
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-E = TypeVar("E", bound=StrEnum)
 W = TypeVar("W", bound=Message)
 
 ReceiptWire = (
@@ -67,7 +63,7 @@ def status_to_wire(status: NodeStatus) -> pb.StatusResponse:
         version=status.version,
         pid=status.pid,
         started_us=status.started_us,
-        home=_text(status.home),
+        home=wire_text(status.home),
         sessions_running=status.sessions_running,
         sessions_ended=status.sessions_ended,
         exchanges_open=status.exchanges_open,
@@ -134,17 +130,19 @@ def session_to_wire(view: SessionView) -> pb.Session:
     return pb.Session(
         id=view.id,
         nickname=view.nickname or "",
-        title=_text(view.title),
-        workspace=_text(view.workspace),
-        profile=_text(view.profile),
-        argv=[_text(argument) for argument in view.argv],
-        cwd=_text(view.cwd),
+        title=wire_text(view.title),
+        workspace=wire_text(view.workspace),
+        profile=wire_text(view.profile),
+        argv=[wire_text(argument) for argument in view.argv],
+        cwd=wire_text(view.cwd),
         status=view.status.value,
         state=view.state.value,
         created_us=view.created_us,
         changed_us=view.changed_us,
         unread=view.unread,
         open_exchanges=view.open_exchanges,
+        pane=view.pane or "",
+        branch=wire_text(view.branch or ""),
     )
 
 
@@ -157,23 +155,25 @@ def session_from_wire(wire: pb.Session) -> SessionView:
         profile=wire.profile,
         argv=tuple(wire.argv),
         cwd=wire.cwd,
-        status=_known(SessionStatus, wire.status),
-        state=_known(AgentState, wire.state),
+        status=known(SessionStatus, wire.status),
+        state=known(AgentState, wire.state),
         created_us=wire.created_us,
         changed_us=wire.changed_us,
         unread=wire.unread,
         open_exchanges=wire.open_exchanges,
+        pane=wire.pane or None,
+        branch=wire.branch or None,
     )
 
 
 def ladder_to_wire(view: LadderView) -> pb.Ladder:
     return pb.Ladder(
-        rung=_text(view.rung),
+        rung=wire_text(view.rung),
         recorded_us=view.recorded_us,
         screened=view.screened,
         landed_us=view.landed_us or 0,
         notices=view.notices,
-        held=_text(view.held or ""),
+        held=wire_text(view.held or ""),
         confirmed_us=view.confirmed_us or 0,
         read_us=view.read_us or 0,
         answered_us=view.answered_us or 0,
@@ -204,14 +204,15 @@ def message_to_wire(view: MessageView) -> pb.Message:
         kind=view.kind.value,
         sender_end=view.sender_end.value,
         author=view.author.value,
-        sender=_text(view.sender),
-        title=_text(view.title),
-        text=_text(view.text),
+        sender=wire_text(view.sender),
+        title=wire_text(view.title),
+        text=wire_text(view.text),
         reply_to=view.reply_to or "",
         ladder=ladder_to_wire(view.ladder),
         withheld=view.withheld,
-        snippet=_text(view.snippet),
-        advice=_text(view.advice),
+        snippet=wire_text(view.snippet),
+        advice=wire_text(view.advice),
+        files=[file_to_wire(file) for file in view.files],
     )
 
 
@@ -220,9 +221,9 @@ def message_from_wire(wire: pb.Message) -> MessageView:
         id=wire.id,
         exchange=wire.exchange,
         number=wire.number,
-        kind=_known(MessageKind, wire.kind),
-        sender_end=_known(End, wire.sender_end),
-        author=_known(Author, wire.author),
+        kind=known(MessageKind, wire.kind),
+        sender_end=known(End, wire.sender_end),
+        author=known(Author, wire.author),
         sender=wire.sender,
         title=wire.title,
         text=wire.text,
@@ -231,6 +232,7 @@ def message_from_wire(wire: pb.Message) -> MessageView:
         withheld=wire.withheld,
         snippet=wire.snippet,
         advice=wire.advice,
+        files=tuple(file_from_wire(file) for file in wire.files),
     )
 
 
@@ -240,29 +242,30 @@ def exchange_to_wire(view: ExchangeView) -> pb.Exchange:
         kind=view.kind.value,
         status=view.status.value,
         status_words=view.status_words,
-        title=_text(view.title),
-        opener=_text(view.opener),
-        worker=_text(view.worker),
+        title=wire_text(view.title),
+        opener=wire_text(view.opener),
+        worker=wire_text(view.worker),
         opener_session=view.opener_session or "",
         worker_session=view.worker_session or "",
         chain=view.chain,
-        hops=[_text(hop) for hop in view.hops],
+        hops=[wire_text(hop) for hop in view.hops],
         parent=view.parent or "",
         questions=view.questions,
-        reason=_text(view.reason or ""),
+        reason=wire_text(view.reason or ""),
         opened_us=view.opened_us,
         changed_us=view.changed_us,
         messages=view.messages,
-        last_word=_text(view.last_word),
-        rung=_text(view.rung),
+        last_word=wire_text(view.last_word),
+        rung=wire_text(view.rung),
+        branch=wire_text(view.branch or ""),
     )
 
 
 def exchange_from_wire(wire: pb.Exchange) -> ExchangeView:
     return ExchangeView(
         id=wire.id,
-        kind=_known(Kind, wire.kind),
-        status=_known(Status, wire.status),
+        kind=known(Kind, wire.kind),
+        status=known(Status, wire.status),
         status_words=wire.status_words,
         title=wire.title,
         opener=wire.opener,
@@ -279,6 +282,7 @@ def exchange_from_wire(wire: pb.Exchange) -> ExchangeView:
         messages=wire.messages,
         last_word=wire.last_word,
         rung=wire.rung,
+        branch=wire.branch or None,
     )
 
 
@@ -345,7 +349,7 @@ def row_to_wire(row: StoredRow) -> pb.ReadTimelineResponse:
         seq=row.seq,
         data=row.data,
         leaf=row.leaf,
-        side={name: _text(text) for name, text in row.side},
+        side={name: wire_text(text) for name, text in row.side},
     )
 
 
@@ -360,11 +364,11 @@ def verify_to_wire(step: VerifyProgress) -> pb.VerifyTimelineResponse:
         wire.ok = step.result.ok
         wire.root = step.result.root.hex()
         wire.origin = step.result.origin
-        wire.warnings.extend(_text(warning) for warning in step.result.warnings)
+        wire.warnings.extend(wire_text(warning) for warning in step.result.warnings)
         if step.result.problem is not None:
             wire.problem_seq = step.result.problem.seq
             wire.problem_code = step.result.problem.code.value
-            wire.problem_words = _text(step.result.problem.words)
+            wire.problem_words = wire_text(step.result.problem.words)
     return wire
 
 
@@ -374,25 +378,9 @@ def verify_from_wire(wire: pb.VerifyTimelineResponse) -> VerifyView:
     problem = None
     if wire.problem_code:
         problem = ProblemView(
-            seq=wire.problem_seq, code=_known(ProblemCode, wire.problem_code), words=wire.problem_words
+            seq=wire.problem_seq, code=known(ProblemCode, wire.problem_code), words=wire.problem_words
         )
     result = VerifyResultView(
         origin=wire.origin, root=wire.root, ok=wire.ok, problem=problem, warnings=tuple(wire.warnings)
     )
     return VerifyView(rows=wire.rows, total=wire.total, result=result)
-
-
-def _text(text: str) -> str:
-    # Halves of a character cannot be told in UTF-8. One of them must not make a whole conversation unreadable.
-    return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
-
-
-def _known(kinds: type[E], value: str) -> E:
-    try:
-        return kinds(value)
-    except ValueError as error:
-        raise MeshError(
-            ErrorCode.UNSUPPORTED,
-            f"The node speaks of {kinds.__name__} {value[:40]!r}, which this program does not know: the two are of "
-            "different versions. Restart the node with `helio down` and `helio up`.",
-        ) from error

@@ -16,7 +16,9 @@ from pathlib import Path
 
 from node import config, identity, lock
 from node.agent_socket import AgentSocket
-from node.agents import adapter_named
+from node.agents import ADAPTERS, adapter_named
+from node.approvals import Approvals
+from node.attachments import Attachments
 from node.audit import Audit
 from node.broker import Broker
 from node.callers import Callers
@@ -30,17 +32,22 @@ from node.core.screen_rules import VERSION as SCREEN_VERSION
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Row, RowKind
 from node.exchanges import Exchanges, People
+from node.files import Files
+from node.grounds import Grounds
 from node.inbox import Inbox
+from node.launcher import Launcher, LaunchSettings
 from node.ledger import Ledger
 from node.local_api import LocalApi
 from node.mcp_server import McpServer
 from node.notices import ManyBells, Notices
 from node.platform import clocks, durability, paths
 from node.ports import NodeStatus, Tx
+from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings
 from node.terminal import Tmux
 from node.version import SOFTWARE, VERSION
+from node.worktrees import Worktrees
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +101,9 @@ class Parts:
     ledger: Ledger
     exchanges: Exchanges
     sessions: Sessions
+    approvals: Approvals
+    attachments: Attachments
+    launcher: Launcher
     notices: Notices
     audit: Audit
     agents: AgentSocket
@@ -143,16 +153,54 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
     )
     try:
         clock = SystemClock()
-        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits)
+        resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
+        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
         tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
-        inbox = Inbox(store=store, ledger=ledger, limits=limits)
+        files = Files(home=home, limits=limits)
+        inbox = Inbox(store=store, ledger=ledger, limits=limits, place=files.place)
         notices = Notices(store=store, typer=NoticeTyper(tmux), bells=bells, ledger=ledger, limits=limits)
         audit = Audit(store=store, poll_s=1.0)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
-        exchanges = Exchanges(store=store, broker=broker, inbox=inbox, waits=inbox, ledger=ledger, limits=limits)
+        approvals = Approvals(store=store, ledger=ledger, limits=limits)
+        attachments = Attachments(
+            store=store,
+            files=files,
+            approvals=approvals,
+            bells=bells,
+            ledger=ledger,
+            limits=limits,
+        )
+        grounds = Grounds(store=store, trees=Worktrees(home, limits), approvals=approvals, ledger=ledger, limits=limits)
+        command, variables = own_command()
+        launcher = Launcher(
+            store=store,
+            terminals=tmux,
+            grounds=grounds,
+            lifecycle=broker,
+            bells=bells,
+            ledger=ledger,
+            limits=limits,
+            settings=LaunchSettings(
+                folder=home / "agents",
+                helio=command,
+                environment=os.environ | variables | {"HELIOGRAPH_HOME": str(home)},
+            ),
+        )
+        for ringer in (attachments.ring, launcher.ring):
+            bells.add(ringer)
+        exchanges = Exchanges(
+            store=store,
+            broker=broker,
+            inbox=inbox,
+            waits=inbox,
+            stager=attachments,
+            planner=launcher,
+            ledger=ledger,
+            limits=limits,
+        )
         sessions = Sessions(
             store=store,
             terminals=tmux,
@@ -172,6 +220,9 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ledger=ledger,
             exchanges=exchanges,
             sessions=sessions,
+            approvals=approvals,
+            attachments=attachments,
+            launcher=launcher,
             notices=notices,
             audit=audit,
             agents=AgentSocket(
@@ -181,7 +232,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
                 clock=clock,
                 store=store,
                 agents=exchanges,
-                door=McpServer(exchanges),
+                door=McpServer(exchanges, grounds),
                 prove=callers.prove,
             ),
             limits=limits,
@@ -254,6 +305,8 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             work = [
                 group.create_task(parts.agents.run(listening)),
                 group.create_task(parts.notices.run()),
+                group.create_task(parts.attachments.run()),
+                group.create_task(parts.launcher.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(_HOUSEKEEPING_S, lambda: _forget(parts))),

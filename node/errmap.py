@@ -65,6 +65,7 @@ MEANINGS: Final[Mapping[ErrorCode, Meaning]] = MappingProxyType(
         ErrorCode.NODE_NOT_RUNNING: Meaning(grpc=_Status.UNAVAILABLE, mcp=1015, http=503, exit=3),
         ErrorCode.TAMPERED: Meaning(grpc=_Status.DATA_LOSS, mcp=1016, http=500, exit=18),
         ErrorCode.UNSUPPORTED: Meaning(grpc=_Status.UNIMPLEMENTED, mcp=1017, http=501, exit=19),
+        ErrorCode.APPROVAL: Meaning(grpc=_Status.PERMISSION_DENIED, mcp=1018, http=403, exit=20),
         ErrorCode.INTERNAL: Meaning(grpc=_Status.INTERNAL, mcp=-32603, http=500, exit=1),
     }
 )

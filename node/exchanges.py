@@ -6,13 +6,14 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from node.core import policy
-from node.core.commands import Arrival, Ask, Command, Peer, Receipt, Request, tool_of
+from node.core.commands import Arrival, Ask, Command, Delegate, Peer, Receipt, Request, files_of, tool_of
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, Author, Conversation, Exchange, Message, SessionStatus
 from node.ledger import Ledger, label_of, recall
 from node.ports import Blocked, Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
+from node.ports_work import Planner, Stager
 
 _QUOTE_CHARS = 300
 _SECOND_US = 1_000_000
@@ -22,12 +23,23 @@ class Exchanges:
     """Implements ports.Agents and ports.People."""
 
     def __init__(
-        self, *, store: Store, broker: Broker, inbox: Inbox, waits: Waits, ledger: Ledger, limits: Limits
+        self,
+        *,
+        store: Store,
+        broker: Broker,
+        inbox: Inbox,
+        waits: Waits,
+        stager: Stager,
+        planner: Planner,
+        ledger: Ledger,
+        limits: Limits,
     ) -> None:
         self._store = store
         self._broker = broker
         self._inbox = inbox
         self._waits = waits
+        self._stager = stager
+        self._planner = planner
         self._ledger = ledger
         self._limits = limits
         self._person = Address(node=ledger.node, session=None)
@@ -46,11 +58,22 @@ class Exchanges:
                 return receipt, await self._wait_for_reply(call, receipt, seconds)
             if isinstance(command, Request):
                 return await self._request(call, command, key, seconds)
-            receipt = await self._broker.handle(call.actor, command, key=key, exchange_id="")
+            receipt = await self._hand_in(call.actor, command, key, self._ledger.new_id())
             return receipt, await self._wait_for_reply(call, receipt, seconds)
         except MeshError as refused:
             await self._broker.note_refusal(call.actor, tool_of(command), refused.code.value)
             raise
+
+    async def _hand_in(self, actor: Address, command: Command, key: str, exchange_id: str) -> Receipt:
+        """Plans what is to be started, makes files safe, and gives the command to the broker."""
+        plan = None
+        if isinstance(command, Delegate):
+            plan = await self._planner.plan(actor, command, self._ledger.new_id())
+        files = await self._stager.stage(actor, files_of(command))
+        try:
+            return await self._broker.handle(actor, command, key=key, exchange_id=exchange_id, files=files, plan=plan)
+        finally:
+            self._stager.release(files)
 
     async def _begin(self, call: Call) -> tuple[str, tuple[str, str] | None]:
         """The key of the command that `call` stands for, and what that command came to if it was done before."""
@@ -68,7 +91,9 @@ class Exchanges:
         return await self._store.write(work)
 
     async def _request(self, call: Call, command: Request, key: str, seconds: int) -> tuple[Receipt, Arrival | None]:
-        target = await self._store.read(lambda r: policy.reachable(command.to, r.sessions(), call.actor))
+        target = await self._store.read(
+            lambda r: policy.reachable(command.to, r.sessions(), call.actor, resumable=self._ledger.resumable)
+        )
         blocked = Blocked(
             who=call.actor, on=Address(node=self._ledger.node, session=target.id), exchange=self._ledger.new_id()
         )
@@ -76,7 +101,7 @@ class Exchanges:
         if cycle:
             raise await self._store.read(lambda reader: _would_never_end(reader, blocked, cycle))
         with self._waits.blocking(blocked) if seconds else nullcontext():
-            receipt = await self._broker.handle(call.actor, command, key=key, exchange_id=blocked.exchange)
+            receipt = await self._hand_in(call.actor, command, key, blocked.exchange)
             if receipt.message.withheld or not seconds:
                 return receipt, None
             arrival = await self._inbox.wait(call.actor, call.id, receipt.exchange.id, seconds)
@@ -200,9 +225,7 @@ class Exchanges:
     async def send_as_person(self, command: Command, key: str) -> Receipt:
         """Hands in a command of the person."""
         try:
-            return await self._broker.handle(
-                self._person, command, key=f"person/{key}", exchange_id=self._ledger.new_id()
-            )
+            return await self._hand_in(self._person, command, f"person/{key}", self._ledger.new_id())
         except MeshError as refused:
             await self._broker.note_refusal(self._person, tool_of(command), refused.code.value)
             raise

@@ -7,7 +7,7 @@ is unread again when the call is given up. The graph of who waits for whom lives
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -18,17 +18,23 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, Author, End, Exchange, Message, MessageKind, Status
+from node.core.transfer import Attachment
 from node.ledger import Ledger, label_of
 from node.ports import Blocked, Store, Tx
 
 _OPENINGS = frozenset({MessageKind.REQUEST, MessageKind.BRIEF})
 
 
+Place = Callable[[str, str, Attachment], str]
+"""Where a file of a message lands: (session id, message id, file) -> path."""
+
+
 class Inbox:
     """Implements ports.Inbox, ports.Bells and ports.Waits."""
 
-    def __init__(self, *, store: Store, ledger: Ledger, limits: Limits) -> None:
+    def __init__(self, *, store: Store, ledger: Ledger, limits: Limits, place: Place) -> None:
         self._store = store
+        self._place = place
         self._ledger = ledger
         self._limits = limits
         self._bells: dict[Address, set[asyncio.Event]] = {}
@@ -94,7 +100,9 @@ class Inbox:
             exchange = tx.exchange_with(message)
             tx.lease(message.id, call)
             sender = label_of(tx, exchange.address(message.sender), message.author)
-            taken.append(Taken(message=message, exchange=exchange, sender=sender))
+            to = exchange.address(message.recipient).session or ""
+            paths = tuple(self._place(to, message.id, file) for file in message.files)
+            taken.append(Taken(message=message, exchange=exchange, sender=sender, paths=paths))
         left = tx.unread_counts(actor)
         return Arrival(
             taken=tuple(taken),

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 
 from node.core.commands import Receipt
 from node.core.delegation import Note
-from node.core.effects import Effect, Notify
+from node.core.effects import Effect, Land, Launch, Notify
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
-from node.core.model import Address, Author, End, Exchange, Kind, Ladder, Message, MessageKind, Session
+from node.core.model import Address, Author, End, Exchange, Kind, Ladder, Message, MessageKind, Session, SessionStatus
 from node.core.redact import preview
 from node.core.screen import Decision, Verdict
 from node.core.timeline import Content, Party, Row, RowKind, Scan
+from node.core.transfer import Attachment
 from node.ports import Clock, Entropy, Reader, Tx
 from node.version import SOFTWARE
 
@@ -39,13 +40,23 @@ class Draft:
     title: str = ""
     reply_to: str | None = None
     verdict: Verdict | None = None
+    files: tuple[Attachment, ...] = ()
 
 
 class Ledger:
     """Writes messages with their timeline rows and notices."""
 
-    def __init__(self, *, node: str, clock: Clock, entropy: Entropy, limits: Limits) -> None:
+    def __init__(
+        self,
+        *,
+        node: str,
+        clock: Clock,
+        entropy: Entropy,
+        limits: Limits,
+        resumable: frozenset[str] = frozenset(),
+    ) -> None:
         self.node = node
+        self.resumable = resumable
         self._clock = clock
         self._entropy = entropy
         self._limits = limits
@@ -80,8 +91,10 @@ class Ledger:
             ladder=Ladder(
                 recorded_us=now,
                 screened=draft.verdict.decision.value if draft.verdict else Decision.RELAY.value,
-                landed_us=None if withheld else now,
+                # Files land first: a message can be read only when all of it is there.
+                landed_us=None if withheld or draft.files else now,
             ),
+            files=draft.files,
         )
         exchange = replace(exchange, next_number=exchange.next_number + 1, changed_us=now)
         tx.put_exchange(exchange)
@@ -89,8 +102,29 @@ class Ledger:
         tx.add_message(message, to)
         tx.append(self._row(tx, exchange, message, draft.verdict), self._side(tx, exchange, message))
         if not withheld and to.session is not None:
-            self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
+            self._wake(tx, to.session)
+            if draft.files:
+                tx.add_effect(Land(session=to.session, message=message.id), now)
+            else:
+                self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
         return exchange, message
+
+    def _wake(self, tx: Tx, session_id: str) -> None:
+        """An agent that ended is started again for a message, if the node knows how."""
+        session = tx.session(session_id)
+        if session is not None and session.status is SessionStatus.ENDED and session.profile in self.resumable:
+            tx.add_effect(Launch(session=session_id), self.now_us())
+
+    def landed(self, tx: Tx, message: Message) -> Message:
+        """The files of a message are in its reader's inbox: it can be read, and is worth a notice."""
+        exchange = tx.exchange_with(message)
+        message = replace(message, ladder=replace(message.ladder, landed_us=self.now_us()))
+        tx.set_ladder(message.id, message.ladder)
+        self.outcome(tx, exchange, message, "landed")
+        to = exchange.address(message.recipient)
+        if to.session is not None:
+            self.owe_notice(tx, message, to.session, quiet=message.kind in _QUIET)
+        return message
 
     def owe_notice(self, tx: Tx, message: Message, session: str, *, quiet: bool) -> None:
         """Puts the notice for a landed message into the outbox."""
@@ -155,6 +189,15 @@ class Ledger:
             _texts(nickname=session.nickname or "", title=session.title),
         )
 
+    def event_row(self, tx: Tx, engine: str, decision: str, session_id: str, reason: str | None = None) -> None:
+        """The row of something that the node did for a session."""
+        party = self._party(tx, Address(node=self.node, session=session_id), None)
+        tx.append(Row(row=RowKind.LIFECYCLE, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=party))
+
+    def side(self, **texts: str) -> tuple[tuple[str, str], ...]:
+        """Side texts for a row: redacted, cut to a preview, empty ones left out."""
+        return _texts(**texts)
+
     def _row(self, tx: Reader, exchange: Exchange, message: Message, verdict: Verdict | None) -> Row:
         kind = exchange.kind
         return Row(
@@ -172,7 +215,11 @@ class Ledger:
             leg="local",
             src=self._sender(tx, exchange, message),
             dst=self._party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
-            content=Content(bytes=len(message.text.encode("utf-8")), chars=len(message.text)),
+            content=Content(
+                bytes=len(message.text.encode("utf-8")),
+                chars=len(message.text),
+                files=tuple((file.sha256, file.size) for file in message.files),
+            ),
             scan=_scan(verdict),
         )
 

@@ -5,14 +5,11 @@ Texts pass as their authors wrote them: the door which displays one escapes it.
 
 from __future__ import annotations
 
-import asyncio
-import hmac
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -24,13 +21,15 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id, match_prefix
 from node.core.limits import Limits
 from node.core.model import Address, Exchange, Kind, Session
+from node.core.transfer import Attachment
 from node.grpc_setup import aio, bind_private, clear_stale, grpc
+from node.local_api_work import WorkApi
+from node.local_door import UNARY_SECONDS, Door
 from node.platform import paths
 from node.ports import Audit, Entropy, Overview, People, Reader, Sessions, Store
 from node.wire.v1 import local_pb2 as pb
 
 SERVICE: Final = "node.wire.v1.LocalService"
-UNARY_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 2.0
 LIST_DEFAULT: Final = 100
 LIST_MAX: Final = 1_000
@@ -40,7 +39,6 @@ TOKEN_BYTES: Final = 32
 
 _is_key = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII).fullmatch
 
-Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)
 T = TypeVar("T")
 
@@ -57,6 +55,10 @@ class LocalApi:
     overview: Overview
     limits: Limits
     entropy: Entropy
+    # Where a file lands: (session id, message id, file) -> path.
+    place: Callable[[str, str, Attachment], str] | None = None
+    # Without it the calls about approvals, workspaces and agents are UNSUPPORTED.
+    work: WorkApi | None = None
 
     @asynccontextmanager
     async def serve(self, path: Path) -> AsyncIterator[None]:
@@ -109,6 +111,7 @@ class LocalApi:
             "WaitExchange": door.unary(self._wait_exchange, pb.WaitExchangeRequest, waits_s=wait_s),
             "ReadTimeline": door.stream(self._read_timeline, pb.ReadTimelineRequest, follows=lambda a: a.follow),
             "VerifyTimeline": door.stream(self._verify_timeline, pb.VerifyTimelineRequest),
+            **(self.work.handlers(door) if self.work is not None else {}),
         }
 
     async def _status(self, _asked: pb.StatusRequest) -> pb.StatusResponse:
@@ -166,27 +169,23 @@ class LocalApi:
         def work(reader: Reader) -> list[pb.Exchange]:
             among = reader.exchanges(closed=asked.closed, limit=PREFIX_AMONG if asked.kind else limit)
             chosen = [exchange for exchange in among if asked.kind in {"", exchange.kind.value}][:limit]
-            label = views.labels(reader.session)
-            seen = (views.view_exchange(exchange, reader.messages(exchange.id), label) for exchange in chosen)
-            return [codec.exchange_to_wire(view) for view in seen]
+            return [self._exchange_seen(reader, exchange) for exchange in chosen]
 
         return pb.ListExchangesResponse(exchanges=await self.store.read(work))
 
     async def _get_exchange(self, asked: pb.GetExchangeRequest) -> pb.GetExchangeResponse:
         def work(reader: Reader) -> pb.GetExchangeResponse:
             exchange = _find_exchange(reader, asked.exchange)
-            messages = reader.messages(exchange.id)
             label = views.labels(reader.session)
-            view = views.view_exchange(exchange, messages, label)
-            page = pb.GetExchangeResponse(exchange=codec.exchange_to_wire(view))
+            page = pb.GetExchangeResponse(exchange=self._exchange_seen(reader, exchange))
             size = 0
-            for message in messages:
+            for message in reader.messages(exchange.id):
                 if message.number <= asked.after:
                     continue
                 if size >= codec.PAGE_BYTES:
                     page.more = True
                     break
-                wire = codec.message_to_wire(views.view_message(message, exchange, label))
+                wire = codec.message_to_wire(views.view_message(message, exchange, label, self.place))
                 size += wire.ByteSize()
                 page.messages.append(wire)
             return page
@@ -219,8 +218,10 @@ class LocalApi:
         def work(reader: Reader) -> views.ArrivalView:
             label = views.labels(reader.session)
             return views.ArrivalView(
-                exchange=views.view_exchange(exchange, reader.messages(exchange.id), label),
-                messages=tuple(views.view_message(taken.message, taken.exchange, label) for taken in arrival.taken),
+                exchange=views.view_exchange(exchange, reader.messages(exchange.id), label, reader.session),
+                messages=tuple(
+                    views.view_message(taken.message, taken.exchange, label, self.place) for taken in arrival.taken
+                ),
                 remaining=arrival.remaining,
                 timed_out=arrival.timed_out,
             )
@@ -243,15 +244,19 @@ class LocalApi:
         receipt = await self.people.send(command, key)
 
         def work(reader: Reader) -> R:
-            label = views.labels(reader.session)
-            messages = reader.messages(receipt.exchange.id)
+            seen = views.view_message(receipt.message, receipt.exchange, views.labels(reader.session), self.place)
             return response(
-                exchange=codec.exchange_to_wire(views.view_exchange(receipt.exchange, messages, label)),
-                message=codec.message_to_wire(views.view_message(receipt.message, receipt.exchange, label)),
+                exchange=self._exchange_seen(reader, receipt.exchange),
+                message=codec.message_to_wire(seen),
                 repeated=receipt.repeated,
             )
 
         return await self.store.read(work)
+
+    def _exchange_seen(self, reader: Reader, exchange: Exchange) -> pb.Exchange:
+        label = views.labels(reader.session)
+        view = views.view_exchange(exchange, reader.messages(exchange.id), label, reader.session)
+        return codec.exchange_to_wire(view)
 
     async def _session(self, session: Session) -> pb.Session:
         return await self.store.read(lambda reader: self._session_seen(reader, session))
@@ -266,93 +271,6 @@ class LocalApi:
         return codec.session_to_wire(view)
 
 
-class Door:
-    """What every call passes: the token, a deadline, one way for errors, and an end when the node stops."""
-
-    def __init__(self, token: str) -> None:
-        self._token = token.encode("ascii")
-        self._open: set[asyncio.Timeout] = set()
-        self._closed = False
-
-    def close(self) -> None:
-        """Ends the calls which could go on for long; those to come end at once."""
-        self._closed = True
-        now = asyncio.get_running_loop().time()
-        for scope in self._open:
-            scope.reschedule(now)
-
-    def unary(
-        self, answer: Callable[[Q], Awaitable[R]], request: type[Q], *, waits_s: float = 0
-    ) -> grpc.RpcMethodHandler[Any, Any]:
-        """A handler for a call with one answer; one that may wait `waits_s` seconds for it ends with the door."""
-
-        async def work(data: bytes, context: aio.ServicerContext[bytes, R]) -> R:
-            given = self._admitted(data, request, context)
-            if not waits_s:
-                return await answer(given)
-            async with self._until_closed():
-                return await answer(given)
-
-        async def handle(data: bytes, context: aio.ServicerContext[bytes, R]) -> R:
-            seconds = waits_s or UNARY_SECONDS
-            return await errmap.answer(context, request.DESCRIPTOR.name, partial(work, data, context), seconds)
-
-        return grpc.unary_unary_rpc_method_handler(handle, None, _serialized)
-
-    def stream(
-        self,
-        answers: Callable[[Q], AsyncGenerator[R, None]],
-        request: type[Q],
-        *,
-        follows: Callable[[Q], bool] = lambda _given: False,
-    ) -> grpc.RpcMethodHandler[Any, Any]:
-        """A handler for a call with many answers; one that `follows` ends well when the door closes."""
-
-        async def work(data: bytes, context: aio.ServicerContext[bytes, R]) -> None:
-            given = self._admitted(data, request, context)
-            scope = self._until_closed(quietly=True) if follows(given) else nullcontext()
-            async with aclosing(answers(given)) as stream, scope:
-                async for item in stream:
-                    await context.write(item)
-
-        async def handle(data: bytes, context: aio.ServicerContext[bytes, R]) -> None:
-            await errmap.answer(context, request.DESCRIPTOR.name, partial(work, data, context))
-
-        return grpc.unary_stream_rpc_method_handler(handle, None, _serialized)
-
-    def _admitted(self, data: bytes, request: type[Q], context: aio.ServicerContext[bytes, R]) -> Q:
-        """The request in `data`, which is not looked at before the token fits."""
-        for key, value in context.invocation_metadata() or ():
-            if key == codec.TOKEN_METADATA:
-                given = value if isinstance(value, bytes) else value.encode("utf-8", "surrogateescape")
-                if hmac.compare_digest(given, self._token):
-                    return codec.parsed(data, request)
-        raise MeshError(
-            ErrorCode.UNAUTHENTICATED,
-            "The call did not carry the node's token: it comes from another program, or from before the node was "
-            "restarted. Call again with the token that is in the node's folder now.",
-        )
-
-    @asynccontextmanager
-    async def _until_closed(self, *, quietly: bool = False) -> AsyncIterator[None]:
-        scope = asyncio.timeout(0 if self._closed else None)
-        try:
-            async with scope:
-                self._open.add(scope)
-                try:
-                    yield
-                finally:
-                    self._open.discard(scope)
-        except TimeoutError as error:
-            if not scope.expired():
-                raise
-            if not quietly:
-                raise MeshError(
-                    ErrorCode.UNAVAILABLE,
-                    "The node is stopping and ended the call. Start it with `helio up`, then retry.",
-                ) from error
-
-
 async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> AsyncGenerator[R, None]:
     try:
         async for item in source:
@@ -361,10 +279,6 @@ async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> Asy
         # Left to the collector, a generator which follows something would end some time later.
         if isinstance(source, AsyncGenerator):
             await source.aclose()
-
-
-def _serialized(message: WireMessage) -> bytes:
-    return message.SerializeToString()
 
 
 def _find_exchange(reader: Reader, wanted: str) -> Exchange:

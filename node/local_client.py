@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,8 @@ from typing import Final, Self, TypeVar
 
 from google.protobuf.message import Message as WireMessage
 
-from node import codec, errmap
+from node import codec, codec_work, errmap
+from node.core.approval import Decision
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.model import Kind
@@ -35,6 +36,7 @@ from node.core.views import (
     UnarchivedView,
     VerifyView,
 )
+from node.core.views_work import AgentView, ApprovalView, WorkspaceView
 from node.grpc_setup import aio, grpc, unix_target
 from node.platform import paths
 from node.ports import NewSession, RowFilter
@@ -43,6 +45,7 @@ from node.wire.v1.local_pb2_grpc import LocalServiceStub
 
 CALL_SECONDS: Final = 30.0
 START_SECONDS: Final = 60.0
+SLOW_SECONDS: Final = 150.0
 CONNECT_SECONDS: Final = 5.0
 
 _OPTIONS: Final = (
@@ -220,6 +223,57 @@ class LocalClient:
         async with aclosing(self._stream(self._stub.VerifyTimeline, pb.VerifyTimelineRequest)) as wires:
             async for wire in wires:
                 yield codec.verify_from_wire(wire)
+
+    async def approvals(self, *, pending: bool = True) -> tuple[ApprovalView, ...]:
+        """What agents ask of the person, newest first; without `pending`, also what was decided."""
+        wire = await self._ask(self._stub.ListApprovals, lambda: pb.ListApprovalsRequest(pending=pending))
+        return tuple(codec_work.approval_from_wire(approval) for approval in wire.approvals)
+
+    async def decide_approval(self, wanted: str, decision: Decision) -> ApprovalView:
+        """Decide an open approval, named by id prefix; NOT_FOUND when there is none."""
+        wire = await self._ask(
+            self._stub.DecideApproval,
+            lambda: pb.DecideApprovalRequest(approval=wanted, decision=decision.value),
+        )
+        return codec_work.approval_from_wire(wire.approval)
+
+    async def workspaces(self) -> tuple[WorkspaceView, ...]:
+        """Every workspace, the default one first."""
+        wire = await self._ask(self._stub.ListWorkspaces, pb.ListWorkspacesRequest)
+        return tuple(codec_work.workspace_from_wire(workspace) for workspace in wire.workspaces)
+
+    async def add_workspace(self, name: str, driver: str, settings: Mapping[str, str]) -> WorkspaceView:
+        """A new workspace; ALREADY_EXISTS for a taken name, INVALID_ARGUMENT for a wrong driver or setting."""
+        wire = await self._ask(
+            self._stub.AddWorkspace,
+            lambda: pb.AddWorkspaceRequest(name=name, driver=driver, settings=settings),
+            SLOW_SECONDS,
+        )
+        return codec_work.workspace_from_wire(wire.workspace)
+
+    async def set_workspace(self, name: str, settings: Mapping[str, str]) -> WorkspaceView:
+        """Change settings of a workspace; an empty value takes one away."""
+        wire = await self._ask(
+            self._stub.SetWorkspace, lambda: pb.SetWorkspaceRequest(name=name, settings=settings), SLOW_SECONDS
+        )
+        return codec_work.workspace_from_wire(wire.workspace)
+
+    async def set_reach(self, name: str, names: Sequence[str] | None) -> WorkspaceView:
+        """Say which workspaces the sessions of one may ask besides their own; None for every one."""
+        wire = await self._ask(
+            self._stub.SetReach, lambda: pb.SetReachRequest(name=name, reach=codec_work.reach_to_wire(names))
+        )
+        return codec_work.workspace_from_wire(wire.workspace)
+
+    async def remove_workspace(self, name: str) -> str:
+        """Remove a workspace, and give its name as it was; WRONG_STATE while sessions run in it."""
+        request = partial(pb.RemoveWorkspaceRequest, name=name)
+        return (await self._ask(self._stub.RemoveWorkspace, request, SLOW_SECONDS)).name
+
+    async def agents(self) -> tuple[AgentView, ...]:
+        """The agent CLIs that the node knows, as it finds them on this machine."""
+        wire = await self._ask(self._stub.ListAgents, pb.ListAgentsRequest)
+        return tuple(codec_work.agent_from_wire(agent) for agent in wire.agents)
 
     async def _connect(self) -> None:
         state = self._channel.get_state(try_to_connect=True)

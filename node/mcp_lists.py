@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from node.core.commands import Peer
+from node.core.commands import Peer, TreeView
 from node.core.escape import escape
 from node.core.ids import short
 from node.core.model import Address, Author, Conversation, End, Exchange, Message, SessionStatus, Status
 from node.mcp_words import SHOWN_IN_LINE, Json, JsonObject, Said, role
+from node.ports_work import MergeResult
 
 TEXT_IN_LIST_CHARS: Final = 2_000
 MESSAGES_IN_LIST: Final = 50
@@ -108,3 +109,45 @@ def _other(exchange: Exchange, me: Address, names: Mapping[Address, str]) -> str
     if other in names:
         return names[other]
     return "the person at this node" if other.session is None else short(other.session)
+
+
+def tree(view: TreeView) -> Said:
+    """How a worktree stands."""
+    line = f"Branch {escape(view.branch)} in {escape(view.folder)}: {view.ahead} commits ahead, {view.behind} behind, "
+    line += f"{view.changed} files changed, {view.untracked} untracked."
+    if not view.exists:
+        line = f"The folder of branch {escape(view.branch)} is gone; the branch is still there."
+    elif view.conflicts:
+        line += f" Unresolved conflicts in {len(view.conflicts)} files."
+    if view.notes:
+        line += " " + " ".join(escape(note) for note in view.notes)
+    return Said(line=line, data=_tree_json(view))
+
+
+def merged(view: TreeView, result: MergeResult) -> Said:
+    """What a merge came to; a conflict is a refusal that says what to do."""
+    data = _tree_json(view) | {"merged": result.merged, "into": result.into, "commit": result.commit}
+    if result.merged:
+        left = f" {result.left_out} untracked files were not part of it." if result.left_out else ""
+        return Said(line=f"Branch {escape(view.branch)} is merged into {escape(result.into)}.{left}", data=data)
+    line = (
+        f"Branch {escape(view.branch)} conflicts with {escape(result.into)} in {len(result.conflicts)} files; nothing "
+        f"was changed. Merge {escape(result.into)} into it in its worktree, resolve, commit, then call worktree_merge "
+        "again."
+    )
+    return Said(line=line, data=data | {"conflicts": list(result.conflicts)}, refused=True)
+
+
+def _tree_json(view: TreeView) -> dict[str, Json]:
+    return {
+        "session": view.session,
+        "branch": view.branch,
+        "folder": view.folder,
+        "exists": view.exists,
+        "ahead": view.ahead,
+        "behind": view.behind,
+        "changed": view.changed,
+        "untracked": view.untracked,
+        "conflicts": list(view.conflicts),
+        "subject": view.subject,
+    }

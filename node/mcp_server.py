@@ -1,7 +1,7 @@
 """The MCP door: one request of an agent in, one JSON-RPC response out. Tools are in mcp_tools, words in mcp_words.
 
-pydantic stops here: inward go commands of the core, outward plain JSON. The MCP kit judges it in the tests and where the
-catalogue is made; loading it here would triple the time that a node takes to start.
+pydantic stops here: inward go commands of the core, outward plain JSON. The MCP kit judges it in the tests and where
+the catalogue is made; loading it here would triple the time that a node takes to start.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Final, cast
 
+from node import mcp_arguments as carried
 from node import mcp_lists as lists
 from node import mcp_tools as tools
 from node import mcp_words as words
@@ -21,6 +22,7 @@ from node.core.errors import MeshError
 from node.core.model import Address
 from node.mcp_words import Json, JsonObject, Said
 from node.ports import Agents, Call
+from node.ports_work import TreeTools
 from node.shim_messages import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, SERVER_KEY, VERSION_KEY
 
 Identify = Callable[[], Awaitable[Address]]
@@ -46,8 +48,9 @@ log = logging.getLogger(__name__)
 class McpServer:
     """Answers the requests that shims relay, for sessions that `identify` proves."""
 
-    def __init__(self, agents: Agents, *, progress_s: float = 10.0) -> None:
+    def __init__(self, agents: Agents, trees: TreeTools, *, progress_s: float = 10.0) -> None:
         self._agents = agents
+        self._trees = trees
         self._progress_s = progress_s
 
     async def respond(self, call_id: str, request: Mapping[str, object], identify: Identify, tell: Tell) -> JsonObject:
@@ -97,22 +100,30 @@ class McpServer:
             log.exception("tool %s failed in call %s", tool.name, call_id)
             return words.refusal(words.internal_fault(tool.name))
 
-    async def _do(self, call: Call, arguments: tools.Arguments) -> Said:
+    async def _do(self, call: Call, arguments: carried.Arguments) -> Said:
         agents, me = self._agents, call.actor
         match arguments:
-            case tools.ListPeersArguments():
+            case carried.ListPeersArguments():
                 return lists.peers(await agents.peers(call))
-            case tools.ListDelegationsArguments(exchange=exchange, include_closed=closed):
+            case carried.ListDelegationsArguments(exchange=exchange, include_closed=closed):
                 found = await agents.exchanges(call, exchange, closed=closed)
                 names = {Address(node=me.node, session=p.session.id): p.session.label for p in await agents.peers(call)}
                 return lists.exchanges(found, me, names, one=exchange is not None)
-            case tools.ReadInboxArguments(exchange=exchange):
+            case carried.ReadInboxArguments(exchange=exchange):
                 return words.arrived(await agents.read_inbox(call, exchange), me, waiting_on=None)
-            case tools.WaitArguments(exchange=exchange, wait_seconds=seconds):
+            case carried.WaitArguments(exchange=exchange, wait_seconds=seconds):
                 return words.arrived(await agents.wait(call, exchange, seconds), me, waiting_on=exchange)
-            case tools.Sending():
+            case carried.WorktreeCreateArguments(name=name):
+                return lists.tree(await self._trees.create(me, name))
+            case carried.WorktreeStatusArguments(exchange=exchange):
+                return lists.tree(await self._trees.view(me, exchange))
+            case carried.WorktreeMergeArguments(exchange=exchange):
+                return lists.merged(*await self._trees.merge(me, exchange))
+            case carried.Sending():
                 seconds = (
-                    arguments.wait_seconds if isinstance(arguments, tools.RequestArguments | tools.AskArguments) else 0
+                    arguments.wait_seconds
+                    if isinstance(arguments, carried.RequestArguments | carried.AskArguments)
+                    else 0
                 )
                 receipt, arrival = await agents.send(call, arguments.command(), seconds)
                 return words.receipt_and_arrival(receipt, arrival, me, tools.line_end(arguments))

@@ -7,167 +7,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal, cast
+from typing import Final, cast
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import ValidationError
 
 from node import mcp_words as words
-from node.core import commands
 from node.core.limits import Limits
+from node.mcp_arguments import (
+    AnswerArguments,
+    Arguments,
+    AskArguments,
+    CancelArguments,
+    CloseArguments,
+    DelegateArguments,
+    DeliverArguments,
+    ListDelegationsArguments,
+    ListPeersArguments,
+    ReadInboxArguments,
+    ReportArguments,
+    RequestArguments,
+    Sending,
+    SteerArguments,
+    WaitArguments,
+    WorktreeCreateArguments,
+    WorktreeMergeArguments,
+    WorktreeStatusArguments,
+)
 from node.mcp_words import JsonObject
 from node.version import VERSION
 
 SERVER_NAME: Final = "heliograph"
-_WAIT_DEFAULT: Final = Limits().wait_default_s
-_WAIT_MOST: Final = Limits().wait_max_s
-
-
-def _none_if_blank(given: object) -> object:
-    return None if isinstance(given, str) and not given.strip() else given
-
-
-def _not_blank(given: object) -> object:
-    if isinstance(given, str) and not given.strip():
-        raise ValueError("it must say something")
-    return given
-
-
-Text = Annotated[str, BeforeValidator(_not_blank)]
-OptionalText = Annotated[str, BeforeValidator(lambda given: "" if given is None else given)]
-OptionalId = Annotated[str | SkipJsonSchema[None], BeforeValidator(_none_if_blank)]
-Seconds = Annotated[
-    int | SkipJsonSchema[None],
-    Field(
-        description=f"How long to block, in seconds, 0 to {_WAIT_MOST}; default {_WAIT_DEFAULT}. 0 returns at once. "
-        f"Your client may give up on a call long before {_WAIT_MOST} s; waiting again loses nothing."
-    ),
-]
-Exchange = Annotated[
-    OptionalId,
-    Field(description="Id of the exchange, or its first 6 or more characters. Needed only when several would fit."),
-]
-
-
-class Arguments(BaseModel):
-    """What a tool call carries."""
-
-
-class Sending(Arguments, ABC):
-    """Arguments of a tool that hands in a command."""
-
-    idempotency_key: Annotated[
-        Annotated[str, Field(max_length=200)] | SkipJsonSchema[None],
-        BeforeValidator(_none_if_blank),
-        Field(description="Optional. A call repeated with the same key is done once and returns the first result."),
-    ] = None
-
-    @abstractmethod
-    def command(self) -> commands.Command:
-        """What the call asks of the node."""
-
-
-class RequestArguments(Sending):
-    to: Text = Field(description="Who is asked: the @nickname of a session, from list_peers.")
-    text: Text = Field(
-        description="What is wanted, complete in itself: the other agent sees nothing of your conversation. Say what "
-        "the result should look like and what is out of bounds."
-    )
-    title: OptionalText = Field(
-        default="", description="A few words that name the work. Derived from the text if left out."
-    )
-    wait_seconds: Seconds = None
-
-    def command(self) -> commands.Command:
-        return commands.Request(to=self.to, text=self.text, title=self.title)
-
-
-class ListPeersArguments(Arguments):
-    pass
-
-
-class ListDelegationsArguments(Arguments):
-    exchange: Annotated[
-        OptionalId,
-        Field(description="Show only this exchange, with the texts of its messages. Id or 6+ characters of it."),
-    ] = None
-    include_closed: bool = Field(default=False, description="Also show what is closed.")
-
-
-class ReadInboxArguments(Arguments):
-    exchange: Annotated[OptionalId, Field(description="Read only this exchange. Id or 6+ characters of it.")] = None
-
-
-class WaitArguments(Arguments):
-    exchange: Annotated[OptionalId, Field(description="Wait for this exchange only. Id or 6+ characters of it.")] = None
-    wait_seconds: Seconds = None
-
-
-class AskArguments(Sending):
-    text: Text = Field(description="The question, with the choices you see and which one you would take.")
-    exchange: Exchange = None
-    wait_seconds: Seconds = None
-
-    def command(self) -> commands.Command:
-        return commands.Ask(exchange=self.exchange, text=self.text)
-
-
-class ReportArguments(Sending):
-    text: Text = Field(description="How it goes: what is done, what comes next, what might go wrong.")
-    exchange: Exchange = None
-
-    def command(self) -> commands.Command:
-        return commands.Report(exchange=self.exchange, text=self.text)
-
-
-class DeliverArguments(Sending):
-    text: Text = Field(
-        description="The whole result, or where it is. Say what was not done and what you are unsure of."
-    )
-    exchange: Exchange = None
-    title: OptionalText = Field(default="", description="A few words that name the result.")
-
-    def command(self) -> commands.Command:
-        return commands.Deliver(exchange=self.exchange, text=self.text, title=self.title)
-
-
-class AnswerArguments(Sending):
-    text: Text = Field(description="The answer.")
-    question: Annotated[
-        OptionalId,
-        Field(description="Id of the question (6+ characters), or of its exchange. Needed only when several are open."),
-    ] = None
-
-    def command(self) -> commands.Command:
-        return commands.Answer(question=self.question, text=self.text)
-
-
-class SteerArguments(Sending):
-    text: Text = Field(description="What to change or to add.")
-    exchange: Exchange = None
-
-    def command(self) -> commands.Command:
-        return commands.Steer(exchange=self.exchange, text=self.text)
-
-
-class CloseArguments(Sending):
-    outcome: Literal["accepted", "rejected"] = Field(description="Whether the result is taken.")
-    exchange: Exchange = None
-    note: OptionalText = Field(default="", description="A word on why; for a rejection say what was missing.")
-
-    def command(self) -> commands.Command:
-        return commands.Close(exchange=self.exchange, accepted=self.outcome == "accepted", note=self.note)
-
-
-class CancelArguments(Sending):
-    exchange: Exchange = None
-    reason: OptionalText = Field(default="", description="Why it is no longer wanted.")
-
-    def command(self) -> commands.Command:
-        return commands.Cancel(exchange=self.exchange, reason=self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +93,15 @@ _ALL: Final = (
         "nothing came in time the work goes on: call wait with the exchange id that is returned. The "
         "peer acts on its own and sees only your text.",
         arguments=RequestArguments,
+    ),
+    Tool(
+        name="delegate",
+        title="Hand work to a fresh agent",
+        description="Start a fresh agent and hand it a piece of work of its own. Any session may call it, up to three "
+        "levels deep. Returns at once with the exchange id: call wait for questions (answer them) and for the result "
+        "(check it, then close_delegation, or steer for more). Its branch stays when the delegation is closed. Use "
+        "request instead to ask an agent that already runs.",
+        arguments=DelegateArguments,
     ),
     Tool(
         name="list_peers",
@@ -307,6 +187,31 @@ _ALL: Final = (
         again=True,
     ),
     Tool(
+        name="worktree_create",
+        title="Make a worktree of your own",
+        description="Make a git worktree on a new branch for yourself, from the HEAD of the repository you work in. "
+        "Any session may call it. Returns its folder: work there from then on. Next: worktree_merge when it is done.",
+        arguments=WorktreeCreateArguments,
+    ),
+    Tool(
+        name="worktree_status",
+        title="See how a worktree stands",
+        description="Show branch, folder, commits ahead and behind, changed files and conflicts of your own worktree, "
+        "or with exchange of your delegate's. Any session may call it.",
+        arguments=WorktreeStatusArguments,
+        reads=True,
+    ),
+    Tool(
+        name="worktree_merge",
+        title="Merge a worktree's branch",
+        description="Merge the branch of your own worktree, or with exchange of your delegate's, into the branch it "
+        "began at. A person approves each merge: the call waits for that and is to be repeated once it is allowed. A "
+        "conflict changes nothing and names its files: resolve them in the worktree (steer the delegate to), then merge "
+        "again.",
+        arguments=WorktreeMergeArguments,
+        ends=True,
+    ),
+    Tool(
         name="cancel",
         title="Call the work off",
         description="Call off work that you gave out and no longer want; its worker is told to stop. For the "
@@ -320,6 +225,7 @@ TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in _ALL}
 
 _LINE_END: Final[Mapping[type[Sending], str]] = {
     RequestArguments: "Call wait for what comes back.",
+    DelegateArguments: "The delegate is being started and reads the brief; call wait for what comes back.",
     AskArguments: "Call wait for the answer, or go on with what does not depend on it.",
     ReportArguments: "Go on working; call deliver when done.",
     DeliverArguments: "Nothing more to do until a notice comes: the other end closes or steers.",

@@ -16,6 +16,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.ids import short
 from node.core.model import Address, Author, Exchange, MessageKind
+from node.core.transfer import line_of
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 JsonObject = Mapping[str, Json]
@@ -283,6 +284,8 @@ def message_json(taken: Taken, me: Address) -> JsonObject:
     if message.title:
         data["title"] = message.title
     data["text"] = message.text
+    if message.files:
+        data["files"] = [line_of(file, path) for file, path in zip(message.files, taken.paths, strict=True)]
     return data
 
 

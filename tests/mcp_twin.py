@@ -14,7 +14,7 @@ from pathlib import Path
 
 from node.agent_socket import AgentSocket, Pace
 from node.core import commands, delegation, policy
-from node.core.commands import Arrival, Command, Peer, Receipt, Taken
+from node.core.commands import Arrival, Command, Peer, Receipt, Taken, TreeView
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import make_id
 from node.core.limits import Limits
@@ -38,6 +38,7 @@ from node.core.prompt import PaneRef
 from node.mcp_server import McpServer
 from node.platform.peercred import PeerSocket, peer_of
 from node.ports import Call, CallRecord, T
+from node.ports_work import MergeResult
 
 NODE = "twinnodetwinnode"
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +56,19 @@ class Held:
 
 
 @dataclass(slots=True)
+class NoTrees:
+    """A ports.TreeTools for sessions outside of git."""
+
+    async def create(self, actor: Address, name: str) -> TreeView:
+        raise MeshError(ErrorCode.WRONG_STATE, f"no repository for {name}")
+
+    async def view(self, actor: Address, exchange: str | None) -> TreeView:
+        raise MeshError(ErrorCode.NOT_FOUND, f"no worktree for {exchange}")
+
+    async def merge(self, actor: Address, exchange: str | None) -> tuple[TreeView, MergeResult]:
+        raise MeshError(ErrorCode.NOT_FOUND, f"no worktree for {exchange}")
+
+
 class TwinNode:
     """Implements ports.Agents and as much of ports.Store as the socket asks for."""
 
@@ -311,7 +325,7 @@ async def serving(
         clock=node,
         store=node,
         agents=node,
-        door=McpServer(node, progress_s=progress_s),
+        door=McpServer(node, NoTrees(), progress_s=progress_s),
         prove=node.prove,
         pace=pace,
     )  # type: ignore[arg-type]  # fmt: skip - the store is as much of one as the socket reads

@@ -1,4 +1,4 @@
-"""One small file per agent CLI: how it is recognised and what its screen looks like."""
+"""One small file per agent CLI: how it is started, configured and resumed, and what its screen and its hooks say."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from node.agents.adapter import Adapter
+from node.agents.claude import CLAUDE
+from node.agents.codex import CODEX
+from node.agents.gemini import GEMINI
 from node.agents.generic import GENERIC
+from node.agents.opencode import OPENCODE
+from node.agents.qwen import QWEN
 from node.agents.scripted import SCRIPTED
 
-ADAPTERS: tuple[Adapter, ...] = (SCRIPTED,)
+ADAPTERS: tuple[Adapter, ...] = (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, SCRIPTED)
 
 
 def adapter_for(argv: Sequence[str]) -> Adapter:

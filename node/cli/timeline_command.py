@@ -18,7 +18,7 @@ from node.cli.timeline_rows import row_document, row_line
 from node.cli.times import point_in_time
 from node.core.errors import ErrorCode, MeshError
 from node.core.policy import nickname_key
-from node.core.timeline import ProblemCode
+from node.core.timeline_check import ProblemCode
 from node.core.views import TimelineRowView, VerifyView
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from node.cli.console import document
 from node.cli.text import one_line
 from node.cli.times import moment
+from node.core.canonical import JsonValue, decode
 from node.core.errors import MeshError
 from node.core.ids import short
-from node.core.timeline import JsonValue, decode
 from node.core.views import TimelineRowView
 
 ALARMING = frozenset({"withheld", "refused", "failed", "gave_up"})

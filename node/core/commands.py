@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from node.core.errors import ErrorCode, MeshError
@@ -9,6 +10,7 @@ from node.core.limits import Limits
 from node.core.model import Conversation, Exchange, Message, MessageKind, Session
 from node.core.screen import Field
 from node.core.text import well_formed
+from node.core.transfer import Attachment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,25 @@ class Request:
     to: str
     text: str
     title: str = ""
+    files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delegate:
+    """Hand a piece of work to a fresh agent. `tool` and `workspace` may be empty: the delegator's own.
+
+    `contract` says what done means, `scope` where to stay; `worktree` None means: in a git repository.
+    """
+
+    title: str
+    brief: str
+    contract: str = ""
+    scope: str = ""
+    tool: str = ""
+    workspace: str = ""
+    nickname: str = ""
+    worktree: bool | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +64,7 @@ class Deliver:
     exchange: str | None
     text: str
     title: str = ""
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +81,7 @@ class Steer:
 
     exchange: str | None
     text: str
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +101,11 @@ class Cancel:
     reason: str = ""
 
 
-Command = Request | Ask | Report | Deliver | Answer | Steer | Close | Cancel
+Command = Request | Delegate | Ask | Report | Deliver | Answer | Steer | Close | Cancel
 
 MESSAGE_KINDS: dict[type[Command], MessageKind] = {
     Request: MessageKind.REQUEST,
+    Delegate: MessageKind.BRIEF,
     Ask: MessageKind.ASK,
     Report: MessageKind.REPORT,
     Deliver: MessageKind.DELIVER,
@@ -94,6 +118,7 @@ MESSAGE_KINDS: dict[type[Command], MessageKind] = {
 
 _TOOLS: dict[type[Command], str] = {
     Request: "request",
+    Delegate: "delegate",
     Ask: "ask",
     Report: "report",
     Deliver: "deliver",
@@ -114,6 +139,14 @@ def in_well_formed(command: Command) -> Command:
     match command:
         case Request(text=text, title=title) | Deliver(text=text, title=title):
             return replace(command, text=well_formed(text), title=well_formed(title))
+        case Delegate(title=title, brief=brief, contract=contract, scope=scope):
+            return replace(
+                command,
+                title=well_formed(title),
+                brief=well_formed(brief),
+                contract=well_formed(contract),
+                scope=well_formed(scope),
+            )
         case Close(note=note):
             return replace(command, note=well_formed(note))
         case Cancel(reason=reason):
@@ -122,9 +155,23 @@ def in_well_formed(command: Command) -> Command:
             return replace(command, text=well_formed(text))
 
 
-def fields_of(command: Command) -> tuple[Field, ...]:
-    """Every text of a command that can reach a model: what the screen must see. Addresses and ids never do."""
+def fields_of(command: Command, files: Sequence[Attachment] = ()) -> tuple[Field, ...]:
+    """Every text of a command that can reach a model: what the screen must see. Addresses and ids never do.
+
+    Of files it is the names as they will land.
+    """
+    return (*_texts_of(command), *(Field(name="file_name", text=file.name) for file in files))
+
+
+def _texts_of(command: Command) -> tuple[Field, ...]:
     match command:
+        case Delegate(title=title, brief=brief, contract=contract, scope=scope):
+            return (
+                Field(name="title", text=title),
+                Field(name="brief", text=brief),
+                Field(name="contract", text=contract),
+                Field(name="scope", text=scope),
+            )
         case Request(text=text, title=title) | Deliver(text=text, title=title):
             return (Field(name="title", text=title), Field(name="text", text=text))
         case Close(note=note):
@@ -137,12 +184,12 @@ def fields_of(command: Command) -> tuple[Field, ...]:
             return (Field(name="text", text=text),)
 
 
-_MAY_BE_EMPTY = frozenset({"title", "note", "reason"})
+_MAY_BE_EMPTY = frozenset({"title", "note", "reason", "contract", "scope"})
 
 
 def check_fields(command: Command, limits: Limits) -> None:
     """LIMIT for a text over its limit, INVALID_ARGUMENT for a message that says nothing."""
-    sizes = {"title": limits.title_chars, "note": limits.note_chars, "reason": limits.note_chars}
+    sizes = {"title": limits.title_chars} | dict.fromkeys(("note", "reason", "contract", "scope"), limits.note_chars)
     for given in fields_of(command):
         limits.check_text(given.name, given.text, sizes.get(given.name, limits.text_chars))
         if given.name not in _MAY_BE_EMPTY and not given.text.strip():
@@ -159,13 +206,23 @@ def body_of(command: Command) -> str:
             return note or ("Accepted." if accepted else "Rejected.")
         case Cancel(reason=reason):
             return reason or "Cancelled."
+        case Delegate(brief=brief, contract=contract, scope=scope):
+            parts = [brief.strip()]
+            parts += [f"Done means: {contract.strip()}"] if contract.strip() else []
+            parts += [f"Stay within: {scope.strip()}"] if scope.strip() else []
+            return "\n\n".join(parts)
         case _:
             return command.text
 
 
 def title_of(command: Command) -> str:
     """The title that came with a command, or nothing."""
-    return command.title if isinstance(command, Request | Deliver) else ""
+    return command.title if isinstance(command, Request | Delegate | Deliver) else ""
+
+
+def files_of(command: Command) -> tuple[str, ...]:
+    """The paths of the files that come with a command, as its sender wrote them."""
+    return command.files if isinstance(command, Request | Delegate | Deliver | Steer) else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,11 +239,12 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A message handed to a call, with what its reader needs to place it."""
+    """A message handed to a call, with what its reader needs to place it; `paths` are where its files landed."""
 
     message: Message
     exchange: Exchange
     sender: str
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +270,23 @@ class Reply:
     arrival: Arrival | None = None
     peers: tuple[Peer, ...] | None = None
     exchanges: tuple[Conversation, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeView:
+    """A worktree as its session or delegator sees it; counts are of commits and of paths."""
+
+    session: str
+    branch: str
+    folder: str
+    exists: bool = True
+    ahead: int = 0
+    behind: int = 0
+    changed: int = 0
+    untracked: int = 0
+    conflicts: tuple[str, ...] = ()
+    subject: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

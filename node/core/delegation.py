@@ -70,6 +70,13 @@ class OpeningWithheld:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchFailed:
+    """The delegate's agent could not be started; `why` is for the delegator."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerEnded:
     """The worker's agent ended; its session still exists."""
 
@@ -95,6 +102,7 @@ Input = (
     | Reject
     | Cancel
     | OpeningWithheld
+    | LaunchFailed
     | WorkerEnded
     | WorkerResumed
     | WorkerRemoved
@@ -110,6 +118,7 @@ INPUTS: Final[tuple[type[Input], ...]] = (
     Reject,
     Cancel,
     OpeningWithheld,
+    LaunchFailed,
     WorkerEnded,
     WorkerResumed,
     WorkerRemoved,
@@ -214,6 +223,16 @@ def _removed(exchange: Exchange, _input: Input) -> Step:
     )
 
 
+def _not_launched(exchange: Exchange, given: Input) -> Step:
+    if not isinstance(given, LaunchFailed):
+        raise TypeError(given)
+    text = f"The delegate could not be started: {given.why} Nothing was done; delegate again when that is mended."
+    return Step(
+        exchange=replace(exchange, status=Status.FAILED, questions=(), reason="launch_failed"),
+        notes=(Note(to=End.OPENER, text=text),),
+    )
+
+
 Transition = Callable[[Exchange, Input], Step]
 
 _WHILE_OPEN: Final[dict[type[Input], Transition]] = {
@@ -245,6 +264,7 @@ TRANSITIONS: Final[dict[tuple[Status, type[Input]], Transition]] = {
             Report: _to(Status.WORKING),
             Steer: _same,
             OpeningWithheld: _withheld,
+            LaunchFailed: _not_launched,
         },
     ),
     **_rows(Status.WORKING, _WHILE_OPEN | {Began: _same, Report: _same, Steer: _same}),

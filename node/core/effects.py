@@ -21,4 +21,19 @@ class ArchiveSession:
     session: str
 
 
-Effect = Notify | ArchiveSession
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """Start the agent of a session that is reserved for a delegate, or resume one that ended."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Land:
+    """Put the files of a message into its reader's inbox; the message can be read afterwards."""
+
+    session: str
+    message: str
+
+
+Effect = Notify | ArchiveSession | Launch | Land

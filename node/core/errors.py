@@ -20,6 +20,7 @@ class ErrorCode(StrEnum):
     CYCLE = "cycle"
     REACH = "reach"
     WITHHELD = "withheld"
+    APPROVAL = "approval"
     UNIDENTIFIED = "unidentified"
     UNAUTHENTICATED = "unauthenticated"
     AUDIT_UNAVAILABLE = "audit_unavailable"

@@ -26,16 +26,36 @@ class Limits:
     inbox_batch: int = 20
     calls_per_minute: int = 120
     refusal_rows_per_minute: int = 30
+    approvals_pending: int = 16
+    approval_once_s: int = 600
+    approval_again_s: int = 300
+    approval_wait_s: int = 50
     line_bytes: int = 1_048_576
     connections: int = 256
     sessions: int = 200
     exchanges_listed: int = 10_000
     notice_again_s: int = 180
     notice_times: int = 3
+    agent_busy_quiet_s: int = 90
+    agent_doubt_quiet_s: int = 10
+    agent_dialog_quiet_s: int = 600
+    turn_continuations: int = 4
+    hooks_at_once: int = 128
     report_quiet_s: int = 180
     tick_s: int = 4
     repeat_window_s: int = 900
     calls_kept_per_session: int = 256
+    landing_s: int = 3_600
+    files_per_message: int = 20
+    message_bytes: int = 67_108_864
+    folder_entries: int = 10_000
+    folder_path_bytes: int = 512
+    path_chars: int = 1_024
+    spare_bytes: int = 67_108_864
+    git_s: int = 60
+    git_long_s: int = 900
+    git_output_bytes: int = 33_554_432
+    worktrees: int = 64
 
     def check_text(self, name: str, text: str, limit: int) -> None:
         """LIMIT when `text` is longer than `limit` characters."""

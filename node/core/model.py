@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from node.core.prompt import PaneRef
+from node.core.transfer import Attachment
 
 DEFAULT_WORKSPACE = "default"
 
@@ -114,8 +115,9 @@ class AgentState(StrEnum):
 
 
 class SessionStatus(StrEnum):
-    """Whether a session runs, has ended, or was put away."""
+    """Whether a session is about to run, runs, has ended, or was put away."""
 
+    STARTING = "starting"
     RUNNING = "running"
     ENDED = "ended"
     ARCHIVED = "archived"
@@ -123,7 +125,11 @@ class SessionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One agent in one terminal in one workspace; times in microseconds of wall clock."""
+    """One agent in one terminal in one workspace; times in microseconds of wall clock.
+
+    `parent` is the delegator's session for a delegate, `conversation` the id by which the agent's CLI can resume,
+    `branch` the one that the node made for this session's worktree at `cwd`.
+    """
 
     id: str
     nickname: str | None
@@ -137,6 +143,9 @@ class Session:
     state: AgentState
     created_us: int
     changed_us: int
+    parent: str | None = None
+    conversation: str | None = None
+    branch: str | None = None
 
     @property
     def label(self) -> str:
@@ -231,6 +240,7 @@ class Message:
     ladder: Ladder
     snippet: str = ""
     advice: str = ""
+    files: tuple[Attachment, ...] = ()
 
     @property
     def recipient(self) -> End:

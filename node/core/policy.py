@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -112,13 +112,18 @@ def find_session(wanted: str, sessions: Sequence[Session]) -> Session:
     )
 
 
-def reachable(wanted: str, sessions: Sequence[Session], actor: Address) -> Session:
-    """The session that a request may go to; says why not: unknown, oneself, or ended."""
+def reachable(wanted: str, sessions: Sequence[Session], actor: Address, *, resumable: Collection[str] = ()) -> Session:
+    """The session that a request may go to; says why not: unknown, oneself, or ended.
+
+    An agent that ended can be asked when its profile is `resumable`: the node starts it again.
+    """
     target = find_session(wanted, sessions)
     if target.id == actor.session:
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT, f"{target.label} is you. Name another session; list_peers shows who is there."
         )
+    if target.status is SessionStatus.ENDED and target.profile in resumable:
+        return target
     if target.status is not SessionStatus.RUNNING:
         raise MeshError(
             ErrorCode.UNAVAILABLE,

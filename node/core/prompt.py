@@ -93,6 +93,9 @@ class PromptProfile:
     against all of the text in the box, is what an empty box may show. `box_end` matches the first line below the box; a
     profile without it is a plain line prompt, whose input runs on at the full width of the terminal. `frame` are
     characters that the program draws around input. `cursor_in_box`: the terminal's cursor is where input goes on.
+    `shows_placeholder`: an empty box always shows its placeholder, so one that looks empty without it holds blanks.
+    `above` must match the two lines above the box's first (joined by a line end) where a prompt alone does not tell it
+    from lines of a text or of what was said.
     `busy` and `dialog` count only within the last `tail` lines; when a prompt is seen, `dialog` (and for a line prompt
     `busy`) only from its line downward: what stands above is conversation, which may quote a dialog.
     `programs` are the names that the agent's process may have; none means the pane's own process, if it is no shell.
@@ -107,6 +110,8 @@ class PromptProfile:
     frame: str = ""
     programs: frozenset[str] = frozenset()
     cursor_in_box: bool = True
+    shows_placeholder: bool = False
+    above: re.Pattern[str] | None = None
     tail: int = 15
 
 
@@ -215,27 +220,40 @@ def _end(screen: Screen, profile: PromptProfile) -> int:
 def _prompt_row(screen: Screen, profile: PromptProfile, first: int, end: int) -> int | None:
     """The line on which the live input box opens, or None when none is seen."""
     last = min(end, screen.cursor[1] + 1) if profile.cursor_in_box else end
-    return next((row for row in range(last - 1, first - 1, -1) if profile.prompt.match(screen.lines[row])), None)
+    return next((row for row in range(last - 1, first - 1, -1) if _opens(screen, profile, row)), None)
+
+
+def _opens(screen: Screen, profile: PromptProfile, row: int) -> bool:
+    """Whether an input box may open at `row`."""
+    if profile.above is not None:
+        over = "\n".join(line.rstrip() for line in screen.lines[max(0, row - 2) : row])
+        if profile.above.fullmatch(over) is None:
+            return False
+    return profile.prompt.match(screen.lines[row]) is not None
 
 
 def _draft(screen: Screen, profile: PromptProfile, row: int) -> str | None:
     """What the box opening at `row` holds, squeezed; "" when it is empty, None when that box is not live."""
-    opening = profile.prompt.match(screen.lines[row])
+    # Captured lines end at their last letter, but the blanks between prompt and input belong to the prompt.
+    line = screen.lines[row].ljust(screen.width)
+    opening = profile.prompt.match(line)
     if opening is None:
         return None
     below = _box_below(screen, profile, row)
     if below is None:
         return None
-    inside = [screen.lines[row][opening.end() :], *below]
+    inside = [line[opening.end() :], *below]
     text = _squeezed("".join(inside), profile)
     hint = " ".join("".join(" " if letter in profile.frame else letter for letter in " ".join(inside)).split())
     if profile.placeholder is not None and profile.placeholder.fullmatch(hint):
         text = ""
+    elif profile.shows_placeholder and not text:
+        return "\n"
     if not profile.cursor_in_box:
         return text
-    column, line = screen.cursor
+    column, at = screen.cursor
     # A cursor away from the start of an empty box tells of blanks or of lines which somebody has typed.
-    at_start = line == row and column <= max(cells(opening.group()), cells(opening.group().rstrip()) + 1)
+    at_start = at == row and column <= max(cells(opening.group()), cells(opening.group().rstrip()) + 1)
     return text or ("" if at_start else "\n")
 
 

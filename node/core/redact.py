@@ -135,7 +135,11 @@ _KEY_HEADER: Final = re.compile(
 _BEARER: Final = re.compile(
     r"(?:bearer|basic)[ \t]{1,8}+(?=[A-Za-z._~+/=-]{0,80}[0-9])(?P<value>[0-9A-Za-z._~+/=-]{12,}+)", re.IGNORECASE
 )
-_USERINFO: Final = re.compile(rf"://(?:{_ANY_MARK}|[^\s:/?#]){{0,200}}+:(?![0-9]{{1,5}}(?:[/?#\s]|$))(?P<value>\S*+)")
+_USER: Final = rf"://(?:{_ANY_MARK}|[^\s:/?#]){{0,200}}+:"
+# On the web a number there is a port, and an @ may follow in the path; elsewhere it is the beginning of a password.
+_USERINFO: Final = re.compile(
+    rf"(?:(?<!http)(?<!https)(?<!ws)(?<!wss){_USER}|{_USER}(?![0-9]{{1,5}}(?:[/?\s]|$)))(?P<value>\S*+)"
+)
 _MAIL: Final = re.compile(r"(?<![\w.%+-])[\w.%+-]++(?:@[\w-]++(?:\.[\w-]++)*+)++")
 _PEM_BEGIN: Final = re.compile(r"(?=-----BEGIN [0-9A-Za-z #]{0,60}-----)")
 _PEM_END: Final = re.compile(r"(?=-----END [0-9A-Za-z #]{0,60}-----)")
@@ -262,20 +266,16 @@ _FINDERS: Final[tuple[Callable[[str], Iterator[Span]], ...]] = (
 
 
 def _secrets(text: str) -> list[Span]:
-    """What is to be replaced: sorted, apart from each other, none cutting into a mark, none that is only a mark."""
-    found = [span for find in _FINDERS for span in find(text)]
-    if not found:
-        return found
-    found.extend((mark.start(), mark.end(), "") for mark in _MARK.finditer(text))
-    found.sort(key=lambda span: (span[0], -span[1]))
+    """What is to be replaced: sorted, apart from each other, none that is only a mark."""
+    found = sorted((span for find in _FINDERS for span in find(text)), key=lambda span: (span[0], -span[1]))
     united: list[Span] = []
     for start, end, kind in found:
         if united and start < united[-1][1]:
             first, last, former = united[-1]
-            united[-1] = (first, max(last, end), former or kind)
+            united[-1] = (first, max(last, end), former)
         else:
             united.append((start, end, kind))
-    return [(start, end, kind) for start, end, kind in united if kind and not _MARK.fullmatch(text, start, end)]
+    return [span for span in united if not _MARK.fullmatch(text, span[0], span[1])]
 
 
 def _replaced(text: str, spans: list[Span]) -> str:

@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 Run = tuple[int, int, str]  # start, end, and the text that stands for what is between
 
+# What a reader does not see.
 INVISIBLE = re.compile(
     "["
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f"
@@ -40,6 +41,7 @@ _LEET_AS_I = str.maketrans({**_LEET, "1": "i"})
 _LEET_AS_L = str.maketrans({**_LEET, "1": "l"})
 _LEET_HINT = re.compile(r"[a-z][013457@$!|][a-z]|[013457@$|][a-z]{2}")
 _LEET_WORD = re.compile(r"[\w@$|+!]{2,30}")
+
 # One letter, up to three separators, one letter, ...: five letters at least. Each step has one way to match.
 _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,:;!?'\-_*·|/~+]{1,3}[^\W\d_](?![^\W_])){4,}")
 _SEPARATORS = re.compile(r"[^\w]+|_+")
@@ -53,6 +55,7 @@ _PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
 _BACKSLASH = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2})+")
 _BACKSLASH_ONE = re.compile(r"\\[uUx]\{?([0-9a-fA-F]{2,8})\}?")
+# Invisible characters that spell: tag letters one each, variation selectors one byte each.
 TAGS = re.compile("[\U000e0020-\U000e007f]{2,}")
 SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}")
 
@@ -212,6 +215,7 @@ def spaced_runs(folded: str) -> list[Run]:
 
 
 def leet_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
+    """Words of the vocabulary with digits and signs in place of letters; none unless two of them occur."""
     if _LEET_HINT.search(folded) is None:
         return []
     runs: list[Run] = []
@@ -227,6 +231,7 @@ def leet_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
     return runs if len(runs) >= 2 else []
 
 
+# Each named as the view it makes.
 DECODERS: tuple[tuple[str, Callable[[str], list[Run]]], ...] = (
     ("base64", _base64_runs),
     ("hex", _hex_runs),

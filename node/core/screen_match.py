@@ -74,6 +74,7 @@ _LISTED = re.compile(rf"(?:\A|\n)[^\n]?[{_class_of('NEG')}][^\n]{{0,8}}\Z")
 
 
 def phrase_hits(view: View) -> Iterator[Hit]:
+    """A hit for each place where a phrase of the rules occurs and is not negated."""
     words = words_of(view.folded)
     present = set(words.letters)
     for compiled in _COMPILED:
@@ -115,6 +116,7 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 
 
 def pattern_hits(view: View) -> Iterator[Hit]:
+    """A hit for each match of a raw pattern of the rules."""
     for pattern, regex in _PATTERNS:
         if any(hint in view.folded for hint in pattern.hints):
             for match in regex.finditer(view.folded):

@@ -21,6 +21,8 @@ _LONG_WORD = 14  # a word of this length may be several, written together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lexeme:
+    """What a word of the lexicon stands for: the letter of its set of concepts, in the languages that have it."""
+
     letter: str
     languages: frozenset[str]
 

@@ -1,174 +1,46 @@
-"""Security timeline: the row's schema, its canonical bytes, the hash chain, and the check of a whole log in one pass.
+"""Security timeline: the row's schema, its bytes and hash, and the chain that it is appended to.
 
-A row is hashed as stored and never written again. Its bytes are canonical JSON: ASCII with JSON escapes, sorted unique
-keys, no white space, no floats, integers below 2^53 in size, at most 8 KiB; a field without a value is left out.
-Names, titles and texts are never in a row: it holds ids, codes, sizes and salted commitments to texts kept elsewhere.
+A row is hashed as stored and never written again; a field without a value is left out. Names, titles and texts are
+never in a row: it holds ids, codes, sizes and salted commitments to texts kept elsewhere.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
-from typing import Final, NoReturn, TypeAlias
+from typing import Final
 
 from node.core import merkle
+from node.core.canonical import (
+    CODE,
+    HASH,
+    MAX_EXTRA_DEPTH,
+    MAX_INT,
+    MAX_ROW_BYTES,
+    TOKEN,
+    JsonValue,
+    check,
+    choice,
+    count,
+    dump,
+    dump_sorted,
+    integer,
+    plain,
+    refuse,
+)
 from node.core.errors import ErrorCode, MeshError
 
-JsonValue: TypeAlias = "bool | int | str | list[JsonValue] | dict[str, JsonValue] | None"
-
 SCHEMA_VERSION: Final = 1
-MAX_ROW_BYTES: Final = 8192
-MAX_INT: Final = 2**53 - 1
-MAX_EXTRA_DEPTH: Final = 3
 KEPT_WHEN_TRIMMED: Final = 8
 SALT_BYTES: Final = 16
-MAX_FINDINGS: Final = 100
-CLOCK_TOLERANCE_US: Final = 2_000_000
-CLOCK_DRIFT_PPM: Final = 500
 
 LEGS: Final = frozenset({"local", "egress", "ingress"})
 SCAN_STATUSES: Final = frozenset({"clean", "flagged", "unavailable", "skipped"})
 
 _is_origin = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}", re.ASCII).fullmatch
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Canonical JSON
-
-_AS_GIVEN = json.JSONEncoder(ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":"))
-_SORTING = json.JSONEncoder(
-    ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":"), sort_keys=True
-)
-
-
-def _dump(value: JsonValue) -> bytes:
-    return _SORTING.encode(value).encode("ascii")
-
-
-def _dump_sorted(value: JsonValue) -> bytes:
-    """As `_dump`, for what has its keys in order already: sorting costs as much again as writing."""
-    return _AS_GIVEN.encode(value).encode("ascii")
-
-
-def _no_float(literal: str) -> NoReturn:
-    raise ValueError(f"{literal} is not an integer")
-
-
-def _small_int(literal: str) -> int:
-    # 2^53 has 16 digits; the length is looked at first because reading long digits takes time that grows faster.
-    if len(literal) > 17 or abs(value := int(literal)) > MAX_INT:
-        raise ValueError("an integer beyond 2^53")
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_float=_no_float, parse_int=_small_int, parse_constant=_no_float)
-
-
-def _plain(name: str, value: JsonValue, depth: int, *, any_text: bool = False) -> JsonValue:
-    """`value` copied if it is plain data no deeper than `depth`, with strings that are codes or ids (or any text)."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return _integer(name, value)
-    if isinstance(value, str):
-        if not any_text:
-            _check(_TOKEN, (name,), (value,))
-        return value
-    if depth == 0:
-        _refuse(name, f"it is nested more than {MAX_EXTRA_DEPTH} deep")
-    if isinstance(value, list):
-        return [_plain(name, item, depth - 1, any_text=any_text) for item in value]
-    # Types are not checked when a node runs, and a float would end up in a log that nobody can verify.
-    if not isinstance(value, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
-        _refuse(name, f"a {type(value).__name__} is not a plain value")
-    _check(_CODE, (name,) * len(value), tuple(value))
-    return {key: _plain(f"{name}.{key}", item, depth - 1, any_text=any_text) for key, item in sorted(value.items())}
-
-
-class _Form:
-    """A shape that strings of a row have; many are matched at once, as rows are written while messages wait."""
-
-    def __init__(self, one: str, words: str) -> None:
-        self.one = re.compile(one, re.ASCII).fullmatch
-        self.many = re.compile(f"{one}(?:\n{one})*+", re.ASCII).fullmatch
-        self.words = words
-
-
-_CODE = _Form(r"[a-z][a-z0-9_.-]{0,63}", "it must be a code: a-z first, then at most 63 of a-z 0-9 _ . -")
-_TOKEN = _Form(
-    r"[A-Za-z0-9._:+/=@-]{1,128}",
-    "it must be an id or code of 1 to 128 of A-Z a-z 0-9 . _ : + / = @ -; names and texts go in as commitments",
-)
-_HASH = _Form(r"[0-9a-f]{64}", "it must be a commitment of 64 lower-case hex digits")
-
-
-def _check(form: _Form, names: Sequence[str], values: Sequence[str | None]) -> None:
-    """INVALID_ARGUMENT, with the name of the first, if a value that is there has not the form."""
-    given = [value for value in values if value is not None]
-    joined = "\n".join(given)
-    if not given or (form.many(joined) is not None and joined.count("\n") == len(given) - 1):
-        return
-    for name, value in zip(names, values, strict=True):
-        if value is not None and form.one(value) is None:
-            _refuse(name, form.words)
-
-
-def _choice(name: str, value: str, choices: frozenset[str]) -> str:
-    if value not in choices:
-        _refuse(name, f"it must be one of {', '.join(sorted(choices))}")
-    return value
-
-
-def _integer(name: str, value: int) -> int:
-    if type(value) is not int or not -MAX_INT <= value <= MAX_INT:
-        _refuse(name, "it must be an integer below 2^53 in size")
-    return value
-
-
-def _count(name: str, value: int) -> int:
-    if type(value) is not int or not 0 <= value <= MAX_INT:
-        _refuse(name, "it must be an integer from 0 to below 2^53")
-    return value
-
-
-def _refuse(name: str, why: str) -> NoReturn:
-    # The value itself stays out of the message: it may be the very text that a row must not hold.
-    raise MeshError(
-        ErrorCode.INVALID_ARGUMENT, f"The timeline field {name!r} was refused by this node: {why}.", {"field": name}
-    )
-
-
-def _not_canonical(why: str) -> MeshError:
-    return MeshError(ErrorCode.TAMPERED, f"This is not a timeline row as a node writes it: {why}.")
-
-
-def encode(value: Mapping[str, JsonValue]) -> bytes:
-    """Canonical bytes of an object whose keys are codes, of any size. INVALID_ARGUMENT for what a row cannot hold."""
-    return _dump(_plain("object", dict(value), MAX_EXTRA_DEPTH + 1, any_text=True))
-
-
-def decode(data: bytes) -> dict[str, JsonValue]:
-    """The object in a row's bytes, only if they are its one canonical form and at most 8 KiB; else TAMPERED."""
-    if len(data) > MAX_ROW_BYTES:
-        raise _not_canonical(f"it has {len(data)} bytes, the limit is {MAX_ROW_BYTES}")
-    try:
-        value: JsonValue = _DECODER.decode(data.decode("ascii"))
-        # Key order, duplicate keys, white space and odd escapes all show as a difference from our own writing.
-        same = isinstance(value, dict) and _dump(value) == data
-    except (ValueError, RecursionError) as error:
-        raise _not_canonical("it is not JSON of integers, ASCII and no more depth than a row has") from error
-    if not isinstance(value, dict) or not same:
-        raise _not_canonical("its bytes differ from the canonical form of what they say")
-    return value
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Rows
-
 _CODE_FIELDS: Final = ("engine", "decision", "reason", "kind")
 _TOKEN_FIELDS: Final = (
     *("boot", "sw", "policy", "msg", "conv", "parent", "root"),
@@ -288,9 +160,9 @@ class Head:
 
     def __post_init__(self) -> None:
         if _is_origin(self.origin) is None:
-            _refuse("log", f"{self.origin!r} is not a log origin such as local/<node id>/<epoch>")
+            refuse("log", f"{self.origin!r} is not a log origin such as local/<node id>/<epoch>")
         if self.size < 0 or len(self.frontier) != self.size.bit_count() or (self.last is None) != (self.size == 0):
-            _refuse("head", f"a log of {self.size} rows cannot have this last leaf and frontier")
+            refuse("head", f"a log of {self.size} rows cannot have this last leaf and frontier")
 
     @classmethod
     def empty(cls, origin: str) -> Head:
@@ -314,7 +186,7 @@ def append(head: Head, clock: Clock, row: Row) -> tuple[Head, Entry]:
     if head.size > MAX_INT:
         raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The timeline is full; start a new log epoch.")
     fields = _fields(head, clock, row)
-    data = _dump_sorted(fields)
+    data = dump_sorted(fields)
     if len(data) > MAX_ROW_BYTES:
         data = _trimmed(fields)
     leaf = merkle.leaf_hash(data)
@@ -328,7 +200,7 @@ def append(head: Head, clock: Clock, row: Row) -> tuple[Head, Entry]:
 def commitment(salt: bytes, text: str) -> str:
     """Hex SHA-256 of the 16-byte salt and the UTF-8 text; erasing both leaves a hash that says nothing."""
     if len(salt) != SALT_BYTES:
-        _refuse("salt", f"a salt has {SALT_BYTES} bytes, this one has {len(salt)}")
+        refuse("salt", f"a salt has {SALT_BYTES} bytes, this one has {len(salt)}")
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
@@ -341,9 +213,9 @@ def commitment(salt: bytes, text: str) -> str:
 def _fields(head: Head, clock: Clock, row: Row) -> dict[str, JsonValue]:
     """The row as an object, its keys in the order in which they are written at every level."""
     src, dst, content, scan = row.src or _NOBODY, row.dst or _NOBODY, row.content, row.scan
-    _check(_CODE, _CODE_FIELDS, (row.engine, row.decision, row.reason, row.kind))
-    _check(
-        _TOKEN,
+    check(CODE, _CODE_FIELDS, (row.engine, row.decision, row.reason, row.kind))
+    check(
+        TOKEN,
         _TOKEN_FIELDS,
         (
             *(clock.boot, row.sw, row.policy, row.msg, row.conv, row.parent, row.root),
@@ -356,16 +228,16 @@ def _fields(head: Head, clock: Clock, row: Row) -> dict[str, JsonValue]:
         "content": None if content is None else _content(content),
         "conv": row.conv,
         "decision": row.decision,
-        "depth": None if row.depth is None else _count("depth", row.depth),
+        "depth": None if row.depth is None else count("depth", row.depth),
         "engine": row.engine,
-        "extra": _plain("extra", dict(row.extra), MAX_EXTRA_DEPTH + 1) if row.extra else None,
+        "extra": plain("extra", dict(row.extra), MAX_EXTRA_DEPTH + 1) if row.extra else None,
         "from": None if row.src is None else _party(src),
         "kind": row.kind,
-        "leg": None if row.leg is None else _choice("leg", row.leg, LEGS),
+        "leg": None if row.leg is None else choice("leg", row.leg, LEGS),
         "log": head.origin,
-        "mono": _count("mono", clock.mono_us),
+        "mono": count("mono", clock.mono_us),
         "msg": row.msg,
-        "off": None if clock.off_us is None else _integer("off", clock.off_us),
+        "off": None if clock.off_us is None else integer("off", clock.off_us),
         "parent": row.parent,
         "policy": row.policy,
         "prev": None if head.last is None else head.last.hex(),
@@ -377,7 +249,7 @@ def _fields(head: Head, clock: Clock, row: Row) -> dict[str, JsonValue]:
         "side": _side(row.side) if row.side else None,
         "sw": row.sw,
         "to": None if row.dst is None else _party(dst),
-        "ts": _count("ts", clock.ts_us),
+        "ts": count("ts", clock.ts_us),
         "v": SCHEMA_VERSION,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -396,13 +268,13 @@ def _party(party: Party) -> JsonValue:
 
 def _content(content: Content) -> JsonValue:
     commits = (content.commit, *(commit for commit, _ in content.files))
-    _check(_HASH, ("content.commit", *("content.files",) * len(content.files)), commits)
-    fields: dict[str, JsonValue] = {"bytes": _count("content.bytes", content.bytes)}
-    fields["chars"] = _count("content.chars", content.chars)
+    check(HASH, ("content.commit", *("content.files",) * len(content.files)), commits)
+    fields: dict[str, JsonValue] = {"bytes": count("content.bytes", content.bytes)}
+    fields["chars"] = count("content.chars", content.chars)
     if content.commit is not None:
         fields["commit"] = content.commit
     if content.files:
-        fields["files"] = [[commit, _count("content.files", size)] for commit, size in content.files]
+        fields["files"] = [[commit, count("content.files", size)] for commit, size in content.files]
     fields["truncated"] = bool(content.truncated)
     return fields
 
@@ -410,21 +282,21 @@ def _content(content: Content) -> JsonValue:
 def _side(side: Mapping[str, str]) -> JsonValue:
     names = sorted(side)
     commits = tuple(side[name] for name in names)
-    _check(_CODE, ("side",) * len(names), names)
-    _check(_HASH, names, commits)
+    check(CODE, ("side",) * len(names), names)
+    check(HASH, names, commits)
     return dict(zip(names, commits, strict=True))
 
 
 def _scan(scan: Scan) -> JsonValue:
-    _check(_TOKEN, ("scan.engine", "scan.version"), (scan.engine, scan.version))
+    check(TOKEN, ("scan.engine", "scan.version"), (scan.engine, scan.version))
     fields: dict[str, JsonValue] = {"engine": scan.engine}
     if scan.rules:
-        _check(_CODE, ("scan.rules",) * len(scan.rules), scan.rules)
+        check(CODE, ("scan.rules",) * len(scan.rules), scan.rules)
         fields["rules"] = list(scan.rules)
     if not 0 <= scan.score <= 1000:
-        _refuse("scan.score", "it must be a score per mille, from 0 to 1000")
+        refuse("scan.score", "it must be a score per mille, from 0 to 1000")
     fields["score"] = scan.score
-    fields["status"] = _choice("scan.status", scan.status, SCAN_STATUSES)
+    fields["status"] = choice("scan.status", scan.status, SCAN_STATUSES)
     fields["version"] = scan.version
     return fields
 
@@ -438,12 +310,12 @@ def _trimmed(fields: dict[str, JsonValue]) -> bytes:
         if isinstance(inside, dict) and isinstance(items, list) and len(items) > KEPT_WHEN_TRIMMED:
             fields[part] = {**inside, name: items[:KEPT_WHEN_TRIMMED]}
             cut[name] = _left_out(items[KEPT_WHEN_TRIMMED:])
-            if len(data := _dump(fields)) <= MAX_ROW_BYTES:
+            if len(data := dump(fields)) <= MAX_ROW_BYTES:
                 return data
     extra = fields.pop("extra", None)
     if isinstance(extra, dict):
         cut["extra"] = _left_out(extra)
-    data = _dump(fields)
+    data = dump(fields)
     if len(data) <= MAX_ROW_BYTES:
         return data
     raise MeshError(
@@ -455,220 +327,4 @@ def _trimmed(fields: dict[str, JsonValue]) -> bytes:
 
 
 def _left_out(items: list[JsonValue] | dict[str, JsonValue]) -> JsonValue:
-    return {"count": len(items), "sha256": sha256(_dump(items)).hexdigest()}
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Verification
-
-
-class ProblemCode(StrEnum):
-    """Why a log does not verify."""
-
-    EDITED = "edited"
-    NOT_CANONICAL = "not_canonical"
-    UNKNOWN_VERSION = "unknown_version"
-    FOREIGN = "foreign"
-    RENUMBERED = "renumbered"
-    DUPLICATE = "duplicate"
-    MISSING = "missing"
-    HEAD_MISSING = "head_missing"
-    TAIL_MISSING = "tail_missing"
-    CHAIN_BROKEN = "chain_broken"
-    ROOT_DIFFERS = "root_differs"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """The first thing that is wrong: at which row, a code, and words for a person."""
-
-    seq: int
-    code: ProblemCode
-    words: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep:
-    """Between the row before and this one, wall time moved this many microseconds against the steady clock.
-
-    Across a restart, where the steady clock says nothing, only a wall clock that went back is a step.
-    """
-
-    seq: int
-    step_us: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """What a check of one log found. `rows` counts the rows that verified, from `first_seq` to `last_seq`.
-
-    `root` is the tree's root after them. Lists are cut at `MAX_FINDINGS`; `clock_steps_total` counts all.
-    """
-
-    origin: str
-    rows: int
-    first_seq: int | None
-    last_seq: int | None
-    root: bytes
-    ok: bool
-    problem: Problem | None
-    clock_steps: tuple[ClockStep, ...]
-    clock_steps_total: int
-    warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Header:
-    """The fields of a row that the chain stands on."""
-
-    log: str
-    seq: int
-    prev: str | None
-    ts: int
-    mono: int
-    boot: str
-    row: str
-
-
-class Verifier:
-    """Checks one log row by row in flat memory, and stops at the first problem.
-
-    `start` is a trusted head to go on from when older rows were pruned. `checkpoints` maps trusted sizes to roots:
-    they alone can show a tail cut off or a history rewritten as a whole, which a chain cannot.
-    """
-
-    def __init__(
-        self, origin: str, *, start: Head | None = None, checkpoints: Mapping[int, bytes] | None = None
-    ) -> None:
-        self._head = start or Head.empty(origin)
-        self._origin = origin
-        self._first = self._head.size
-        self._checkpoints = checkpoints or {}
-        self._before: _Header | None = None
-        self._problem: Problem | None = None
-        self._steps: list[ClockStep] = []
-        self._steps_total = 0
-        self._warnings: list[str] = []
-        if self._head.origin != origin:
-            _refuse("start", f"it is the head of {self._head.origin}, not of {origin}")
-        if self._first:
-            self._warn(f"rows 0 to {self._first - 1} were not read; the check goes on from a trusted head")
-        if any(size < self._first for size in self._checkpoints):
-            self._warn(f"checkpoints of less than {self._first} rows were not compared")
-        self._compare_root()
-
-    def feed(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        """Check the next stored row. Returns the first problem so far; rows after it are not looked at."""
-        if self._problem is None:
-            self._problem = self._check(seq, data, stored_leaf)
-        return self._problem
-
-    def finish(self) -> Verification:
-        """What was found, once every stored row was fed."""
-        size = self._head.size
-        beyond = [wanted for wanted in self._checkpoints if wanted > size]
-        if self._problem is None and beyond:
-            words = f"a checkpoint names {max(beyond)} rows, the log ends after {size}"
-            self._problem = Problem(seq=size, code=ProblemCode.TAIL_MISSING, words=words)
-        rows = size - self._first
-        return Verification(
-            origin=self._origin,
-            rows=rows,
-            first_seq=self._first if rows else None,
-            last_seq=size - 1 if rows else None,
-            root=self._head.root,
-            ok=self._problem is None,
-            problem=self._problem,
-            clock_steps=tuple(self._steps),
-            clock_steps_total=self._steps_total,
-            warnings=tuple(self._warnings),
-        )
-
-    def _check(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        expected = self._head.size
-        if seq < expected:
-            return _problem(seq, ProblemCode.DUPLICATE, f"row {seq} comes again or out of order after {expected - 1}")
-        if seq > expected:
-            code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
-            return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
-        leaf = merkle.leaf_hash(data)
-        if leaf != stored_leaf:
-            return _problem(seq, ProblemCode.EDITED, "its bytes do not have the hash that was stored with them")
-        try:
-            fields = decode(data)
-        except MeshError as error:
-            return _problem(seq, ProblemCode.NOT_CANONICAL, error.message)
-        if fields.get("v") != SCHEMA_VERSION:
-            return _problem(seq, ProblemCode.UNKNOWN_VERSION, f"this version reads rows of schema {SCHEMA_VERSION}")
-        header = _header(fields)
-        if header is None:
-            return _problem(seq, ProblemCode.NOT_CANONICAL, "a field that every row has is absent or of another type")
-        if header.log != self._origin:
-            return _problem(seq, ProblemCode.FOREIGN, f"it was written for the log {header.log}")
-        if header.seq != seq:
-            return _problem(seq, ProblemCode.RENUMBERED, f"it was written as row {header.seq}")
-        if header.prev != (self._head.last.hex() if self._head.last is not None else None):
-            return _problem(seq, ProblemCode.CHAIN_BROKEN, "the row before it is not the one it was written after")
-        grown = merkle.grow(expected, self._head.frontier, leaf)
-        self._head = Head(origin=self._origin, size=expected + 1, last=leaf, frontier=grown)
-        self._watch_clock(header)
-        if header.row in (RowKind.GAP, RowKind.KEY, RowKind.PRUNE):
-            self._warn(f"row {seq} records a {header.row}")
-        return self._compare_root()
-
-    def _compare_root(self) -> Problem | None:
-        size = self._head.size
-        trusted = self._checkpoints.get(size)
-        if trusted is None or trusted == self._head.root:
-            return None
-        # Kept as well as returned: the head a check starts from is compared before any row is fed.
-        words = f"the first {size} rows are not those that a checkpoint was made of"
-        self._problem = _problem(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
-        return self._problem
-
-    def _watch_clock(self, now: _Header) -> None:
-        before, self._before = self._before, now
-        if before is None:
-            return
-        step = now.ts - before.ts
-        tolerated = CLOCK_TOLERANCE_US
-        if now.boot == before.boot:
-            steady = now.mono - before.mono
-            if steady < 0:
-                self._warn(f"at row {now.seq} the clock that only goes forward went back {-steady} us")
-            step -= steady
-            # A disciplined clock may be slewed all the time; only what exceeds that is a step.
-            tolerated += abs(steady) * CLOCK_DRIFT_PPM // 1_000_000
-        elif step > 0:
-            return
-        if abs(step) > tolerated:
-            self._steps_total += 1
-            if len(self._steps) < MAX_FINDINGS:
-                self._steps.append(ClockStep(seq=now.seq, step_us=step))
-
-    def _warn(self, words: str) -> None:
-        if len(self._warnings) < MAX_FINDINGS:
-            self._warnings.append(words)
-        elif len(self._warnings) == MAX_FINDINGS:
-            self._warnings.append("more warnings were left out")
-
-
-def _header(fields: Mapping[str, JsonValue]) -> _Header | None:
-    get = fields.get
-    log, seq, prev, boot, row = get("log"), get("seq"), get("prev"), get("boot"), get("row")
-    ts, mono = get("ts"), get("mono")
-    if (
-        isinstance(log, str)
-        and isinstance(seq, int)
-        and (prev is None or isinstance(prev, str))
-        and isinstance(ts, int)
-        and isinstance(mono, int)
-        and isinstance(boot, str)
-        and isinstance(row, str)
-    ):
-        return _Header(log=log, seq=seq, prev=prev, ts=ts, mono=mono, boot=boot, row=row)
-    return None
-
-
-def _problem(seq: int, code: ProblemCode, why: str) -> Problem:
-    return Problem(seq=seq, code=code, words=f"row {seq}: {why}")
+    return {"count": len(items), "sha256": sha256(dump(items)).hexdigest()}

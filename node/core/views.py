@@ -24,7 +24,9 @@ from node.core.model import (
     Status,
 )
 from node.core.policy import derive_title
-from node.core.timeline import ProblemCode
+from node.core.timeline_check import ProblemCode
+from node.core.transfer import Attachment
+from node.core.views_work import FileView, view_files
 
 THE_PERSON = "the person"
 THE_NODE = "the node"
@@ -55,7 +57,10 @@ class StatusView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionView:
-    """A session, with how many messages wait for it unread and how many exchanges it is an end of are open."""
+    """A session, with how many messages wait for it unread and how many exchanges it is an end of are open.
+
+    `pane` is its terminal's, None without one; `branch` is the one that the node made for it, None for none.
+    """
 
     id: str
     nickname: str | None
@@ -70,6 +75,8 @@ class SessionView:
     changed_us: int
     unread: int
     open_exchanges: int
+    pane: str | None
+    branch: str | None
 
     @property
     def label(self) -> str:
@@ -138,6 +145,7 @@ class MessageView:
     withheld: bool
     snippet: str
     advice: str
+    files: tuple[FileView, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +153,7 @@ class ExchangeView:
     """An exchange: its ends as labels and, where they are sessions, ids; the asks not yet answered by message id.
 
     `messages` counts them; `last_word` begins the newest one (empty if that was withheld), `rung` is how far it got.
+    `branch` is the one on which a delegate works in a worktree of its own.
     """
 
     id: str
@@ -166,6 +175,7 @@ class ExchangeView:
     messages: int
     last_word: str
     rung: str
+    branch: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,6 +281,8 @@ def view_session(session: Session, *, unread: int, open_exchanges: int) -> Sessi
         changed_us=session.changed_us,
         unread=unread,
         open_exchanges=open_exchanges,
+        pane=session.pane.pane if session.pane is not None else None,
+        branch=session.branch,
     )
 
 
@@ -290,8 +302,20 @@ def view_ladder(ladder: Ladder) -> LadderView:
     )
 
 
-def view_message(message: Message, exchange: Exchange, label: Callable[[Address], str]) -> MessageView:
-    """`message` of `exchange` as people see it; `label` names an address."""
+def view_message(
+    message: Message,
+    exchange: Exchange,
+    label: Callable[[Address], str],
+    place: Callable[[str, str, Attachment], str] | None = None,
+) -> MessageView:
+    """`message` of `exchange` as people see it; `label` names an address.
+
+    `place` says where a file lands, from the reader's session, the message and the file; None: nowhere on this machine.
+    """
+    reader = exchange.address(message.recipient).session
+    paths: tuple[str, ...] | None = None
+    if place is not None and reader is not None and message.ladder.landed_us is not None:
+        paths = tuple(place(reader, message.id, file) for file in message.files)
     if message.author is Author.SESSION:
         sender = label(exchange.address(message.sender))
     else:
@@ -311,11 +335,22 @@ def view_message(message: Message, exchange: Exchange, label: Callable[[Address]
         withheld=message.withheld,
         snippet=message.snippet,
         advice=message.advice,
+        files=view_files(message.files, paths),
     )
 
 
-def view_exchange(exchange: Exchange, messages: Sequence[Message], label: Callable[[Address], str]) -> ExchangeView:
-    """`exchange` with its `messages` (all, in order) as people see it in a list; `label` names an address."""
+def view_exchange(
+    exchange: Exchange,
+    messages: Sequence[Message],
+    label: Callable[[Address], str],
+    session: Callable[[str], Session | None],
+) -> ExchangeView:
+    """`exchange` with its `messages` (all, in order) as people see it in a list; `label` names an address.
+
+    `session` finds the record of a session by its id.
+    """
+    worker = session(exchange.worker.session) if exchange.worker.session is not None else None
+    delegate = worker if exchange.kind is Kind.DELEGATION else None
     newest = messages[-1] if messages else None
     # What the screen stopped is shown where it is asked for, not spread over lists.
     told = newest.text if newest is not None and not newest.withheld else ""
@@ -339,4 +374,5 @@ def view_exchange(exchange: Exchange, messages: Sequence[Message], label: Callab
         messages=len(messages),
         last_word=derive_title(told, limit=LAST_WORD_CHARS) if told.strip() else "",
         rung=newest.ladder.rung if newest is not None else "",
+        branch=delegate.branch if delegate is not None else None,
     )

@@ -72,7 +72,7 @@ class Play:
         """The node answers, and three sessions run in terminals of its own."""
         status = await self.stage.node.status()
         self.say(f"node {status.node_id[:12]}… is up (process {status.pid}, tmux {status.tmux_version})")
-        self.ana = await self.stage.agent("ana")
+        self.ana = await self.stage.agent("ana", await self.stage.repository())
         self.ben = await self.stage.agent("ben")
         self.cleo = await self.stage.agent("cleo")
         sessions = await self.stage.node.sessions()
@@ -204,6 +204,51 @@ class Play:
         check(inbox.messages("request"), f"the request is not in the inbox: {inbox.line}")
         done = await worker.call("deliver", {"exchange": exchange, "text": text})
         check(not done.refused, done.line)
+
+    async def delegate(self) -> None:
+        """A delegation: a fresh agent on a branch of its own, a file with the result, a merge that a person approves."""
+        given = await self.ana.call(
+            "delegate",
+            {
+                "title": "Customer currency",
+                "brief": "Make the export use the customer's currency.",
+                "contract": "export.py is changed and committed on your branch.",
+                "scope": "export.py only.",
+                "tool": "scripted",
+                "nickname": "dora",
+                "files": ["export.py"],
+            },
+        )
+        check(not given.refused, given.line)
+        exchange = given.text("exchange")
+        shown = await self.stage.node.exchange(exchange)
+        dora = await self.stage.delegate(shown.exchange.worker_session or "")
+        notice = await dora.entered()
+        check(notice.startswith("[heliograph]"), f"@dora's prompt got {notice!r}")
+        brief = (await dora.call("read_inbox")).messages("brief")
+        check(len(brief) == 1 and "Done means" in str(brief[0].get("text")), "the brief did not arrive whole")
+        self.say(f"@dora was started by the node and reads: {str(brief[0].get('text')).splitlines()[0]}")
+        attached = brief[0].get("files")
+        check(isinstance(attached, list) and len(attached) == 1, "the file did not come with the brief")
+        tree = await dora.call("worktree_status")
+        folder = Path(tree.text("folder"))
+        check(tree.text("branch").startswith("helio/") and folder.is_dir(), tree.line)
+        self.say(f"@dora works on {tree.text('branch')}")
+        await change_currency(folder)
+        done = await dora.call("deliver", {"text": "Done and committed.", "files": ["export.py"]})
+        check(not done.refused, done.line)
+        result = (await self.ana.call("wait", {"exchange": exchange, "wait_seconds": _WAIT})).messages("deliver")
+        check(len(result) == 1 and result[0].get("files"), "the delivery with its file did not arrive")
+        async with asyncio.TaskGroup() as group:
+            merging = group.create_task(self.ana.call("worktree_merge", {"exchange": exchange}))
+            approval = await self._asked()
+            self.say(f"a person is asked: {approval.words}")
+            await self.stage.node.decide_approval(approval.id, "once")
+            merged = await merging
+        check(not merged.refused and merged.data.get("merged") is True, merged.line)
+        self.say(f"@ana is told: {merged.line}")
+        closed = await self.ana.call("close_delegation", {"exchange": exchange, "outcome": "accepted"})
+        check(closed.text("status") == "accepted", closed.line)
 
     async def verify(self) -> None:
         """The timeline: a row for each decision, hashed and chained, verified from the first to the last."""

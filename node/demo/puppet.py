@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from node.core.timeline import JsonValue
+from node.core.canonical import JsonValue
 
 JsonObject = dict[str, JsonValue]
 

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from node.agents.scripted import CONTROL
 from node.demo.puppet import Puppet
 from node.local_client import LocalClient
 from node.platform import paths
@@ -32,19 +33,36 @@ class Stage:
     node: LocalClient
     stack: AsyncExitStack
 
-    async def agent(self, nickname: str) -> Puppet:
-        """A session with a scripted agent in a real terminal."""
+    async def agent(self, nickname: str, folder: Path | None = None) -> Puppet:
+        """A session with a scripted agent in a real terminal, working in `folder`."""
         control = paths.run_dir(self.home) / f"{nickname}.ctl"
         await self.node.run_session(
             NewSession(
                 argv=(sys.executable, "-m", "node.demo.agent", "--name", nickname, "--control", str(control)),
-                cwd=str(self.home),
+                cwd=str(folder or self.home),
                 env=tuple((os.environ | {"HELIOGRAPH_HOME": str(self.home)}).items()),
                 nickname=nickname,
                 title=f"{nickname}'s work",
             )
         )
         return await self.stack.enter_async_context(Puppet(control))
+
+
+    async def delegate(self, session: str) -> Puppet:
+        """The strings of a delegate that the node itself started."""
+        return await self.stack.enter_async_context(Puppet(self.home / "agents" / session / CONTROL))
+
+    async def repository(self) -> Path:
+        """A small git repository to work in."""
+        folder = self.home / "shop"
+        folder.mkdir()
+        (folder / "export.py").write_text('TOTAL = "EUR"\n', encoding="utf-8")
+        name = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+        for arguments in (("init", "--quiet", "--initial-branch=main"), ("add", "."), (*name, "commit", "-qm", "Begin")):
+            process = await asyncio.create_subprocess_exec("git", *arguments, cwd=folder)
+            if await process.wait() != 0:
+                raise StageError(f"git {arguments[0]} failed in {folder}")
+        return folder
 
 
 async def helio(home: Path, *arguments: str) -> str:

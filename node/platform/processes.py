@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -74,6 +75,22 @@ def command_line(pid: int) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(os.fsdecode(word) for word in raw_line.removesuffix(b"\0").split(b"\0")) if raw_line else ()
+
+
+def environment(pid: int) -> dict[str, str]:
+    """The environment a process of ours was started with; {} when it may not be read."""
+    if IS_DARWIN:
+        raw = darwin.process_arguments(pid)
+        return decode_procenv(raw) if raw is not None else {}
+    try:
+        return _variables(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+    except OSError:
+        return {}
+
+
+def _variables(pairs: Sequence[bytes]) -> dict[str, str]:
+    split = (pair.partition(b"=") for pair in pairs)
+    return {os.fsdecode(name): os.fsdecode(value) for name, equals, value in split if equals}
 
 
 def foreground_group(pane_pid: int) -> int | None:
@@ -176,3 +193,13 @@ def decode_procargs(raw: bytes) -> tuple[str, ...]:
     (count,) = struct.unpack_from("=i", raw)
     _, _, rest = raw[4:].partition(b"\0")
     return tuple(os.fsdecode(word) for word in rest.lstrip(b"\0").split(b"\0")[:count])
+
+
+def decode_procenv(raw: bytes) -> dict[str, str]:
+    """The environment in a kern.procargs2 answer: what stands behind the arguments, up to an empty word."""
+    if len(raw) < struct.calcsize("=i"):
+        return {}
+    (count,) = struct.unpack_from("=i", raw)
+    _, _, rest = raw[4:].partition(b"\0")
+    words = rest.lstrip(b"\0").split(b"\0")[count:]
+    return _variables(words[: words.index(b"")] if b"" in words else words)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from node.core.effects import ArchiveSession, Effect, Notify
+from node.core.approval import Approval, ApprovalKind, Decision
+from node.core.effects import ArchiveSession, Effect, Land, Launch, Notify
 from node.core.merkle import HASH_BYTES
 from node.core.model import Address, Exchange, Message, Session
 from node.core.prompt import PaneRef
 from node.core.timeline import Head
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
+from node.ports_work import LaunchPlan, Worktree
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -20,6 +23,7 @@ from node.store.rows import (
     exchange_of,
     message_of,
     session_of,
+    tree_of,
 )
 
 T = TypeVar("T")
@@ -213,6 +217,29 @@ class SqliteReader:
         row = self._one("SELECT COUNT(*) AS n FROM outbox WHERE kind = 'notify'")
         return int(row["n"]) if row else 0
 
+    def launch(self, session_id: str) -> LaunchPlan | None:
+        """What a reserved session is to be started with, until it was."""
+        row = self._one("SELECT plan FROM launches WHERE session = ?", session_id)
+        return LaunchPlan(**json.loads(row["plan"])) if row else None
+
+    def tree(self, session_id: str) -> Worktree | None:
+        """The worktree that was made for a session."""
+        row = self._one("SELECT tree FROM worktrees WHERE session = ?", session_id)
+        return tree_of(row["tree"]) if row else None
+
+    def approvals(self, *, pending: bool, limit: int) -> tuple[Approval, ...]:
+        """Approvals, newest first; only those that wait for a decision, or all."""
+        where = "WHERE decision = 'pending'" if pending else ""
+        rows = self._all(f"SELECT * FROM approvals {where} ORDER BY asked_us DESC, id LIMIT ?", limit)
+        return tuple(_approval_of(row) for row in rows)
+
+    def approvals_of(self, kind: str, subject: str) -> tuple[Approval, ...]:
+        """What was asked and decided for exactly that subject, newest first."""
+        rows = self._all(
+            "SELECT * FROM approvals WHERE kind = ? AND subject = ? ORDER BY asked_us DESC, id", kind, subject
+        )
+        return tuple(_approval_of(row) for row in rows)
+
     def next_due(self, kind: str) -> int | None:
         """When the next effect of that kind is due, or None when there is none."""
         row = self._one("SELECT MIN(due_us) AS due FROM outbox WHERE kind = ?", kind)
@@ -278,7 +305,28 @@ def _call_of(row: sqlite3.Row) -> CallRecord:
     )
 
 
+def _approval_of(row: sqlite3.Row) -> Approval:
+    return Approval(
+        id=row["id"],
+        kind=ApprovalKind(row["kind"]),
+        session=row["session"],
+        subject=row["subject"],
+        words=row["words"],
+        decision=Decision(row["decision"]),
+        asked_us=row["asked_us"],
+        decided_us=row["decided_us"],
+        expires_us=row["expires_us"],
+    )
+
+
 def _effect_of(row: sqlite3.Row) -> Effect:
-    if row["kind"] == "archive":
-        return ArchiveSession(session=row["session"])
-    return Notify(session=row["session"], message=row["message"], quiet=False)
+    session, message = row["session"], row["message"]
+    match row["kind"]:
+        case "archive":
+            return ArchiveSession(session=session)
+        case "launch":
+            return Launch(session=session)
+        case "land":
+            return Land(session=session, message=message)
+        case _:
+            return Notify(session=session, message=message, quiet=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import asdict
+from pathlib import Path
 
 from node.core.model import (
     Address,
@@ -21,19 +23,21 @@ from node.core.model import (
 )
 from node.core.policy import nickname_key
 from node.core.prompt import PaneRef
+from node.core.transfer import Attachment
+from node.ports_work import Worktree
 
 SqlValue = str | int | bytes | None
 
 SESSION_COLUMNS = (
     "id, nickname, nickname_key, title, workspace, profile, argv, cwd, pane_server, pane_id, pane_pid, pane_started, "
-    "pane_tty, status, state, created_us, changed_us"
+    "pane_tty, status, state, created_us, changed_us, parent, conversation, branch"
 )
 EXCHANGE_COLUMNS = (
     "id, kind, status, closed, opener_node, opener_session, worker_node, worker_session, title, chain, hops, parent, "
     "root, depth, next_number, questions, ended_noted, reason, opened_us, changed_us"
 )
 MESSAGE_COLUMNS = (
-    "id, exchange, number, kind, sender, author, title, body, reply_to, snippet, advice, recorded_us, screened, "
+    "id, exchange, number, kind, sender, author, title, body, reply_to, snippet, advice, files, recorded_us, screened, "
     "landed_us, notices, held, confirmed_us, read_us, answered_us, gave_up_us"
 )
 
@@ -59,6 +63,9 @@ def session_values(session: Session) -> tuple[SqlValue, ...]:
         session.state.value,
         session.created_us,
         session.changed_us,
+        session.parent,
+        session.conversation,
+        session.branch,
     )
 
 
@@ -86,6 +93,9 @@ def session_of(row: sqlite3.Row) -> Session:
         state=AgentState(row["state"]),
         created_us=row["created_us"],
         changed_us=row["changed_us"],
+        parent=row["parent"],
+        conversation=row["conversation"],
+        branch=row["branch"],
     )
 
 
@@ -152,6 +162,7 @@ def message_values(message: Message) -> tuple[SqlValue, ...]:
         message.reply_to,
         message.snippet,
         message.advice,
+        json.dumps([(f.name, f.sha256, f.size, f.folder, f.entries) for f in message.files]),
         *ladder_values(message.ladder),
     )
 
@@ -185,6 +196,10 @@ def message_of(row: sqlite3.Row) -> Message:
         reply_to=row["reply_to"],
         snippet=row["snippet"],
         advice=row["advice"],
+        files=tuple(
+            Attachment(name=name, sha256=sha256, size=size, folder=folder, entries=entries)
+            for name, sha256, size, folder, entries in json.loads(row["files"])
+        ),
         ladder=Ladder(
             recorded_us=row["recorded_us"],
             screened=row["screened"],
@@ -197,3 +212,15 @@ def message_of(row: sqlite3.Row) -> Message:
             gave_up_us=row["gave_up_us"],
         ),
     )
+
+
+def tree_text(tree: Worktree) -> str:
+    """A worktree as it is stored."""
+    return json.dumps(asdict(tree), default=str)
+
+
+def tree_of(text: str) -> Worktree:
+    """The worktree in a stored text."""
+    stored = json.loads(text)
+    paths = {name: Path(stored[name]) for name in ("path", "folder", "repo", "store")}
+    return Worktree(**(stored | paths | {"notes": tuple(stored["notes"])}))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from node.core import timeline
-from node.core.effects import ArchiveSession, Effect, Notify
+from node.core.approval import Approval
+from node.core.effects import ArchiveSession, Effect, Land, Launch, Notify
 from node.core.model import Address, Exchange, Ladder, Message, Session
 from node.ports import CallRecord, Entropy
+from node.ports_work import LaunchPlan, Worktree
 from node.store.reader import SqliteReader, address_values
 from node.store.rows import (
     EXCHANGE_COLUMNS,
@@ -20,6 +23,7 @@ from node.store.rows import (
     message_of,
     message_values,
     session_values,
+    tree_text,
 )
 
 
@@ -73,6 +77,35 @@ class SqliteTx(SqliteReader):
         self._db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         self._db.execute("DELETE FROM outbox WHERE session = ?", (session_id,))
 
+    def put_launch(self, plan: LaunchPlan) -> None:
+        """Keeps what a reserved session is to be started with."""
+        self._db.execute("INSERT OR REPLACE INTO launches VALUES (?, ?)", (plan.session, json.dumps(asdict(plan))))
+
+    def drop_launch(self, session_id: str) -> None:
+        """Forgets it: the session was started, or never will be."""
+        self._db.execute("DELETE FROM launches WHERE session = ?", (session_id,))
+
+    def put_tree(self, session_id: str, tree: Worktree) -> None:
+        """Remembers the worktree that was made for a session."""
+        self._db.execute("INSERT OR REPLACE INTO worktrees VALUES (?, ?)", (session_id, tree_text(tree)))
+
+    def put_approval(self, approval: Approval) -> None:
+        """Inserts or replaces an approval."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                approval.id,
+                approval.kind.value,
+                approval.session,
+                approval.subject,
+                approval.words,
+                approval.decision.value,
+                approval.asked_us,
+                approval.decided_us,
+                approval.expires_us,
+            ),
+        )
+
     def put_exchange(self, exchange: Exchange) -> None:
         """Inserts or updates an exchange."""
         self._db.execute(_PUT_EXCHANGE, exchange_values(exchange))
@@ -96,6 +129,10 @@ class SqliteTx(SqliteReader):
                 self._add_outbox("notify", session, message, due_us)
             case ArchiveSession(session=session):
                 self._add_outbox("archive", session, "", due_us)
+            case Launch(session=session):
+                self._add_outbox("launch", session, "", due_us)
+            case Land(session=session, message=message):
+                self._add_outbox("land", session, message, due_us)
 
     def _add_outbox(self, kind: str, session: str, message: str, due_us: int) -> None:
         self._db.execute(

@@ -6,8 +6,8 @@ import asyncio
 import json
 from contextlib import AsyncExitStack
 
-from node.errmap import MEANINGS
 from node.core.errors import ErrorCode
+from node.errmap import MEANINGS
 from tests.e2e.lab import lab
 
 SLEEPER = ("--", "sleep", "600")

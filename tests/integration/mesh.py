@@ -22,18 +22,21 @@ import pytest
 from node.audit import Audit
 from node.broker import Broker
 from node.classifier import RuleScreener
-from node.core.commands import Arrival, Command, Receipt, Request
+from node.core.canonical import JsonValue, decode
+from node.core.commands import Arrival, Command, Delegate, Receipt, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Address, AgentState, Conversation, Message, Session, SessionStatus
 from node.core.prompt import PaneRef, Typed
 from node.core.timeline import Clock as RowClock
-from node.core.timeline import JsonValue, Verification, decode
+from node.core.timeline_check import Verification
+from node.core.transfer import Attachment
 from node.exchanges import Exchanges, People
 from node.inbox import Inbox
 from node.ledger import Ledger
 from node.notices import ManyBells, Notices
 from node.ports import Blocked, Call, RowFilter, Screener, Tx
+from node.ports_work import LaunchPlan
 from node.store import SqliteStore, StoreSettings
 
 P = ParamSpec("P")
@@ -78,6 +81,24 @@ def refused(code: ErrorCode, *words: str) -> Iterator[None]:
     assert caught.value.code is code, caught.value
     missing = [word for word in words if word not in caught.value.message]
     assert not missing, f"{missing} not in {caught.value.message!r}"
+
+
+class NoFiles:
+    """A ports.Stager for messages without files."""
+
+    async def stage(self, actor: Address, paths: Sequence[str]) -> tuple[Attachment, ...]:
+        assert not paths
+        return ()
+
+    def release(self, attachments: Sequence[Attachment]) -> None:
+        assert not attachments
+
+
+class NoLaunches:
+    """A ports.Planner for a node on which nothing is delegated."""
+
+    async def plan(self, actor: Address, command: Delegate, session_id: str) -> LaunchPlan:
+        raise AssertionError(command)
 
 
 class ManualClock:
@@ -170,14 +191,17 @@ class Mesh:
         )
         ledger = Ledger(node=NODE, clock=clock, entropy=entropy, limits=limits)
         bells = ManyBells()
-        inbox = Inbox(store=store, ledger=ledger, limits=limits)
+        inbox = Inbox(store=store, ledger=ledger, limits=limits, place=lambda *_: "")
         typer = ScriptedTyper(clock)
         notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)
         audit = Audit(store=store, poll_s=DEADLINE_S)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         broker = Broker(store=store, screener=screener or RuleScreener(), bells=bells, ledger=ledger, limits=limits)
-        exchanges = Exchanges(store=store, broker=broker, inbox=inbox, waits=inbox, ledger=ledger, limits=limits)
+        exchanges = Exchanges(
+            store=store, broker=broker, inbox=inbox, waits=inbox, stager=NoFiles(), planner=NoLaunches(),
+            ledger=ledger, limits=limits,
+        )  # fmt: skip
         return cls(
             path=path, limits=limits, clock=clock, entropy=entropy, store=store, ledger=ledger, bells=bells,
             inbox=inbox, typer=typer, notices=notices, audit=audit, broker=broker, exchanges=exchanges,
@@ -225,6 +249,11 @@ class Mesh:
     def blocked(self, who: Agent, on: Agent) -> bool:
         """Whether a call of `who` that waits for `on` is in the graph."""
         return bool(self.inbox.cycle(Blocked(who=on.address, on=who.address, exchange="probe")))
+
+    async def caught_up(self) -> None:
+        """What was under way to the store is done, and whoever waited for it has gone on: both queues are in order."""
+        await self.store.write(lambda _tx: None)
+        await self.store.read(lambda _reader: None)
 
     @asynccontextmanager
     async def held_writer(self) -> AsyncIterator[None]:

@@ -18,6 +18,7 @@ async def begin_request(mesh: Mesh, group: asyncio.TaskGroup, who: Agent, to: Ag
     await until(lambda: mesh.blocked(who, to))
     while not await to.unread():
         await asyncio.sleep(0)
+    await mesh.caught_up()
     return task
 
 

@@ -18,7 +18,7 @@ from node.exchanges import Exchanges
 from node.inbox import Inbox
 from node.ports import Reader, Tx
 from node.store import SqliteStore
-from tests.integration.mesh import Agent, Mesh, all_of, refused, running, scenario, texts, until
+from tests.integration.mesh import Agent, Mesh, NoFiles, NoLaunches, all_of, refused, running, scenario, texts, until
 
 T = TypeVar("T")
 REPLY = "Port 8080."
@@ -215,6 +215,7 @@ async def test_a_wait_on_one_exchange_points_at_another(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(alice.wait(exchange, 600))
             await until(lambda: mesh.blocked(alice, bob))
+            await mesh.caught_up()
             other = await carol.request(alice, "Are you there?")
         arrival = waiting.result()
         assert (arrival.taken, arrival.elsewhere, arrival.timed_out) == ((), ((other.exchange.id, 1),), False)
@@ -355,10 +356,11 @@ async def test_what_a_person_held_when_the_node_died_is_unread_again(tmp_path: P
     await bob.send(Deliver(exchange=opened.exchange.id, text="Well."))
     # The call is recorded and takes the message; the word that it arrived is never written.
     dying = DyingStore(mesh.store, 2)
-    inbox = Inbox(store=dying, ledger=mesh.ledger, limits=mesh.limits)
+    inbox = Inbox(store=dying, ledger=mesh.ledger, limits=mesh.limits, place=lambda *_: "")
     exchanges = Exchanges(
-        store=dying, broker=mesh.broker, inbox=inbox, waits=inbox, ledger=mesh.ledger, limits=mesh.limits
-    )
+        store=dying, broker=mesh.broker, inbox=inbox, waits=inbox, stager=NoFiles(), planner=NoLaunches(),
+        ledger=mesh.ledger, limits=mesh.limits,
+    )  # fmt: skip
     with refused(ErrorCode.NODE_NOT_RUNNING):
         await exchanges.wait_as_person(opened.exchange.id, 10)
     again = await mesh.reopened()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -125,7 +126,7 @@ async def test_messages_of_an_exchange(tmp_path: Path, way_out: str) -> None:
 async def test_hops(tmp_path: Path) -> None:
     async with running(tmp_path, limits=Limits(hops=2)) as mesh:
         agents = [await mesh.seat(name) for name in ("alice", "bob", "carol", "dave")]
-        for one, then in zip(agents[:2], agents[1:3], strict=True):
+        for one, then in itertools.pairwise(agents[:3]):
             await one.request(then)
             await then.read()
         async with nothing_changes(mesh):
@@ -184,21 +185,20 @@ async def test_waits_of_a_session(tmp_path: Path) -> None:
     async with running(tmp_path, limits=Limits(waits_per_session=3)) as mesh:
         alice = await mesh.seat("alice")
         others = [await mesh.seat(name) for name in ("bob", "carol", "dave")]
+        opened = [(await alice.request(other)).exchange.id for other in others]
         async with asyncio.TaskGroup() as group:
-            waiting = [
-                group.create_task(alice.send(Request(to=other.name, text="Well?"), wait=600)) for other in others
-            ]
+            waiting = [group.create_task(alice.wait(exchange, 600)) for exchange in opened]
             for other in others:
                 await until(lambda other=other: mesh.blocked(alice, other))
-                while not await other.unread():
-                    await asyncio.sleep(0)
             async with nothing_changes(mesh):
                 with refused(ErrorCode.LIMIT, "3 of your calls wait already"):
                     await alice.wait(None, 600)
             # Others may wait, and who waits still gets what comes.
             assert (await others[0].wait(None, 0)).taken
             await others[0].send(Deliver(exchange=None, text="Well."))
-            await asyncio.wait(waiting)
+            assert (await waiting[0]).taken
+            for task in waiting[1:]:
+                task.cancel()
         assert (await alice.wait(None, 0)).timed_out
 
 

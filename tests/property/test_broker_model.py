@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Coroutine
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,12 +15,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Report, Request, Steer
+from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Receipt, Report, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Author, Ladder, MessageKind
 from node.ports import Call
 from tests.integration.mesh import INJECTION, Agent, Mesh
+from tests.property.exchange_model import MOVES, OPEN, Done, Said, Talk, fallen
 
 T = TypeVar("T")
 
@@ -30,63 +30,6 @@ LIMITS = Limits(
     open_exchanges=3, delivered_exchanges=5, open_questions=2, messages_per_exchange=5, hops=3, inbox_batch=3,
     refusal_rows_per_minute=5,
 )  # fmt: skip
-OPEN = {"starting", "working", "asked", "delivered"}
-
-
-@dataclass(slots=True)
-class Said:
-    """A message of the model; `reader` is None for a withheld one. `held` names the call that has it in hand."""
-
-    id: str
-    exchange: str
-    reader: str | None
-    kind: str
-    text: str
-    held: str | None = None
-    took: str | None = None
-    read: bool = False
-
-    @property
-    def unread(self) -> bool:
-        return self.reader is not None and not self.read and self.held is None
-
-
-@dataclass(slots=True)
-class Talk:
-    """An exchange of the model; `touched` orders exchanges by their last message."""
-
-    id: str
-    opener: str
-    worker: str
-    status: str
-    hops: int
-    said: list[Said] = field(default_factory=list)
-    questions: list[str] = field(default_factory=list)
-    ended_told: bool = False
-    acted: bool = False
-    touched: int = 0
-
-
-@dataclass(slots=True)
-class Done:
-    """A call that handed in a command: what it was, and what it came to."""
-
-    call: Call
-    command: Command
-    message: str
-    state: str = "running"
-
-
-# (status, what the worker or opener does) -> status afterwards; what is not here is refused.
-MOVES = {
-    **{(status, "ask"): "asked" for status in OPEN},
-    **{(status, "deliver"): "delivered" for status in OPEN},
-    **{(status, "cancel"): "cancelled" for status in OPEN},
-    ("starting", "report"): "working", ("working", "report"): "working", ("asked", "report"): "asked",
-    ("delivered", "report"): "delivered", ("starting", "steer"): "starting", ("working", "steer"): "working",
-    ("asked", "steer"): "asked", ("delivered", "steer"): "working", ("delivered", "accept"): "accepted",
-    ("delivered", "reject"): "rejected", ("asked", "answer"): "asked",
-}  # fmt: skip
 
 
 class BrokerModel(RuleBasedStateMachine):
@@ -248,7 +191,7 @@ class BrokerModel(RuleBasedStateMachine):
         talk.questions.remove(question)
         talk.status = "asked" if talk.questions else "working"
 
-    def hand_in(self, name: str, command: Command):  # noqa: ANN201 - what Agents.send gives
+    def hand_in(self, name: str, command: Command) -> Receipt:
         call = self.fresh_call(name, command)
         receipt, _ = self.run(self.mesh.exchanges.send(call, command, 0))
         assert not receipt.repeated
@@ -362,7 +305,8 @@ class BrokerModel(RuleBasedStateMachine):
     def agent_ends(self, name: str, *, resumes: bool) -> None:
         session = self.agents[name].session.id
         self.run(self.mesh.broker.session_ended(session))
-        for talk in self.talks.values():
+        # The openers are told in the order of the exchanges' last messages, the newest first.
+        for talk in sorted(self.talks.values(), key=lambda t: -t.touched):
             if talk.worker == name and talk.status in OPEN - {"delivered"} and not talk.ended_told:
                 talk.ended_told = True
                 self.adopt_note(talk, talk.opener)
@@ -426,17 +370,8 @@ class BrokerModel(RuleBasedStateMachine):
             ]
 
     def climbs(self, message: str, now: Ladder) -> None:
-        before = self.ladders.get(message, now)
-        for step in fields(Ladder):
-            was, is_now = getattr(before, step.name), getattr(now, step.name)
-            fell = was is not None and was != is_now
-            if step.name == "notices":
-                fell = is_now < was
-            elif step.name == "read_us" and message in self.given_back:
-                fell = False
-            elif step.name == "answered_us":
-                fell = was is not None and (is_now is None or is_now < was)  # a second delivery answers again
-            assert not fell, f"{step.name} of {message} went from {was} to {is_now}"
+        fell = fallen(self.ladders.get(message, now), now, given_back=message in self.given_back)
+        assert not fell, f"{fell} of {message} went down to {now}"
         assert (now.read_us is not None) == self.said[message].read
         assert (now.landed_us is not None) == (self.said[message].reader is not None)
         self.ladders[message] = now

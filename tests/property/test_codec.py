@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from node import codec
 from node.core import views
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
-from node.core.timeline import Problem, ProblemCode, Verification
+from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 

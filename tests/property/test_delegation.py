@@ -14,7 +14,9 @@ NAMES = st.sampled_from(["q1", "q2", "q3"])
 INPUTS = st.one_of(
     st.builds(d.Ask, message=NAMES),
     st.builds(d.Answer, question=NAMES),
-    st.sampled_from([kind() for kind in d.INPUTS if kind not in (d.Ask, d.Answer)]),
+    st.sampled_from([d.LaunchFailed(why="No such program."), d.OpeningWithheld(), d.WorkerEnded(), d.WorkerResumed()]),
+    st.sampled_from([d.Began(), d.Report(), d.Deliver(), d.Steer(), d.Accept(), d.Reject(), d.Cancel()]),
+    st.just(d.WorkerRemoved()),
 )
 
 
@@ -50,5 +52,5 @@ def test_what_holds_after_any_inputs(kind: Kind, inputs: list[d.Input]) -> None:
         assert now.status is not Status.STARTING or before.status is Status.STARTING
         assert all(effect == ArchiveSession(session="w") for effect in step.effects)
     assert archived == (kind is Kind.DELEGATION and now.reason in {"accepted", "rejected", "cancelled"})
-    endings = sum(isinstance(one, d.WorkerEnded | d.WorkerRemoved) for one in inputs)
+    endings = sum(isinstance(one, d.WorkerEnded | d.WorkerRemoved | d.LaunchFailed) for one in inputs)
     assert told <= endings

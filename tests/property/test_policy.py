@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 from hypothesis import given
@@ -61,7 +62,7 @@ def test_a_cycle_is_found_exactly_when_there_is_one(
     assert bool(path) is reaches(target, start, waits)
     if path:
         assert (path[0], path[-1]) == (target, start)
-        assert all(then in waits[one] for one, then in zip(path, path[1:], strict=False))
+        assert all(then in waits[one] for one, then in itertools.pairwise(path))
         assert len(set(path)) == len(path)
 
 

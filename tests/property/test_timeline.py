@@ -9,26 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from node.core import merkle
+from node.core.canonical import MAX_INT, MAX_ROW_BYTES, JsonValue, decode, encode
 from node.core.errors import MeshError
-from node.core.timeline import (
-    MAX_INT,
-    MAX_ROW_BYTES,
-    Clock,
-    Content,
-    Entry,
-    Head,
-    JsonValue,
-    Party,
-    Row,
-    RowKind,
-    Scan,
-    Verification,
-    Verifier,
-    append,
-    commitment,
-    decode,
-    encode,
-)
+from node.core.timeline import Clock, Content, Entry, Head, Party, Row, RowKind, Scan, append, commitment
+from node.core.timeline_check import Verification, Verifier
 
 ORIGIN = "org.example/nodeaaaaaaaaaaaa/1"
 CODES = st.from_regex(r"[a-z][a-z0-9_.-]{0,15}", fullmatch=True)

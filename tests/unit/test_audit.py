@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, closing
 from pathlib import Path
 
 import pytest
 
+from node.core.canonical import decode
 from node.core.commands import Close, Deliver, Request
 from node.core.merkle import leaf_hash
-from node.core.timeline import ProblemCode, Row, RowKind, decode
+from node.core.timeline import Row, RowKind
+from node.core.timeline_check import ProblemCode
 from node.ports import RowFilter, StoredRow, Tx
 from tests.integration.mesh import INJECTION, START_US, Mesh, all_of, running, scenario
 
@@ -21,7 +23,9 @@ ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="tes
 OTHER = Row(row=RowKind.LIFECYCLE, engine="session", decision="named", sw="test/1")
 
 
-def add(*rows: Row, times: int = 1):  # noqa: ANN201 - a work function of the store
+def add(*rows: Row, times: int = 1) -> Callable[[Tx], None]:
+    """A write of these rows, so often."""
+
     def work(tx: Tx) -> None:
         for _ in range(times):
             for row in rows:
@@ -207,7 +211,9 @@ def close_the_gap(db: sqlite3.Connection) -> None:
     ],
 )
 @scenario
-async def test_damage_is_found_and_named(tmp_path: Path, damage, seq: int, code: ProblemCode) -> None:  # noqa: ANN001
+async def test_damage_is_found_and_named(
+    tmp_path: Path, damage: Callable[[sqlite3.Connection], None], seq: int, code: ProblemCode
+) -> None:
     async with running(tmp_path) as mesh:
         await mesh.store.write(add(ROW, times=700))
         with closing(sqlite3.connect(tmp_path / "node.db", isolation_level=None)) as other:

@@ -9,7 +9,8 @@ from mcp.types import Tool
 
 from node.core.commands import Close, Deliver, Request
 from node.core.errors import ErrorCode, MeshError
-from node.mcp_tools import TOOLS, Sending, digest, parse
+from node.mcp_arguments import Sending
+from node.mcp_tools import TOOLS, digest, parse
 from tools import gen_catalogue
 
 WORK = {"to": "@bob", "text": "do it"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
@@ -127,7 +128,7 @@ async def test_a_message_nobody_reads_is_noticed_three_times_and_its_sender_told
         assert held_seen
         times = typed_at(mesh, bob)
         assert len(times) == 3
-        assert all(later - earlier >= 180 for earlier, later in zip(times, times[1:], strict=False))
+        assert all(later - earlier >= 180 for earlier, later in itertools.pairwise(times))
         ladder = (await mesh.message(steer.message.id)).ladder
         assert (ladder.notices, ladder.rung) == (3, "gave up after 3 notices")
         told = texts(await alice.read())
@@ -207,7 +208,7 @@ async def test_many_messages_are_one_line(tmp_path: Path) -> None:
 @scenario
 async def test_the_line_never_carries_a_word_of_the_message(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
-        alice, bob = await pair(mesh)
+        alice, _bob = await pair(mesh)
         await alice.send(Request(to="@bob", title="A very special title", text="A very special text"))
         await mesh.tick(2)
         (line,) = [text for _, _, text in mesh.typer.lines]

@@ -12,16 +12,16 @@ import json
 import math
 import os
 import platform
+import re
 import signal
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
-
-import psutil
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -93,9 +93,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 async def measure(case: Case, seconds: float, clock: Callable[[], float] = time.perf_counter) -> Sample:
-    """One stretch: commands that end within `seconds` after a warm-up; BenchError when none does.
+    """One stretch: commands that end within `seconds` after a warm-up; BenchError when none does, or one fails with it.
 
-    A command's own failure ends the stretch and is raised as it is, in the group of its callers.
+    Any other failure of a command ends the stretch and is raised in the group of its callers.
     """
     await case.prepare()
     gc.collect()
@@ -111,9 +111,15 @@ async def measure(case: Case, seconds: float, clock: Callable[[], float] = time.
             done.append((answered, answered - asked))
             asked = answered
 
-    async with asyncio.TaskGroup() as group:
-        for number in range(case.callers):
-            group.create_task(caller(number))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for number in range(case.callers):
+                group.create_task(caller(number))
+    except ExceptionGroup as failed:
+        for known in failed.exceptions:
+            if isinstance(known, BenchError):
+                raise BenchError(f"{case.name} broke off: {known}") from failed
+        raise
     took = [duration for at, duration in done if begin <= at < end]
     if not took:
         raise BenchError(f"No command of {case.name} ended within {seconds:g} s. Give --seconds a larger number.")
@@ -127,21 +133,27 @@ def turns(cases: Sequence[Case], repeats: int) -> list[list[Case]]:
     """
     orders: list[list[Case]] = []
     for repeat in range(repeats):
-        shift = repeat % len(cases)
-        order = [*cases[shift:], *cases[:shift]]
-        orders.append(order if repeat % 2 == 0 else order[::-1])
+        first = repeat % len(cases)
+        onwards = [*cases[first:], *cases[:first]]
+        backwards = [*cases[first::-1], *cases[:first:-1]]
+        orders.append(onwards if repeat % 2 == 0 else backwards)
     return orders
 
 
 async def interleave(
-    cases: Sequence[Case], *, repeats: int, seconds: float, say: Callable[[str], None]
+    cases: Sequence[Case],
+    *,
+    repeats: int,
+    seconds: float,
+    say: Callable[[str], None],
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, tuple[Sample, ...]]:
     """The samples of each case by name, in order of the repeats. `say` is told what runs."""
     samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
     for repeat, order in enumerate(turns(cases, repeats), start=1):
         for case in order:
             say(f"repeat {repeat} of {repeats}: {case.name}")
-            samples[case.name].append(await measure(case, seconds))
+            samples[case.name].append(await measure(case, seconds, clock))
     return {name: tuple(found) for name, found in samples.items()}
 
 
@@ -172,7 +184,7 @@ def machine() -> dict[str, Json]:
     return {
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "cores": cores(),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
     }
 
 
@@ -190,13 +202,29 @@ def load() -> list[Json]:
 
 def file_system(folder: Path) -> str:
     """The type of the file system which holds `folder`, such as ext4, apfs or tmpfs; "unknown" when nobody says."""
-    place = folder.resolve()
-    holding = [
-        part
-        for part in psutil.disk_partitions(all=True)
-        if place == Path(part.mountpoint) or Path(part.mountpoint) in place.parents
-    ]
-    return max(holding, key=lambda part: len(part.mountpoint)).fstype if holding else "unknown"
+    table_of_mounts = Path("/proc/self/mounts")
+    if table_of_mounts.exists():
+        return file_system_in(table_of_mounts.read_text(encoding="utf-8"), folder.resolve())
+    told = subprocess.run(["/sbin/mount"], capture_output=True, text=True, check=False).stdout
+    return file_system_in(told, folder.resolve())
+
+
+# Linux: `device place type options`, blanks as \\040; macOS: `device on place (type, options)`.
+_MOUNTS = (
+    re.compile(r"^\S+ (?P<place>/\S*) (?P<type>\w[\w.]*) ", re.MULTILINE),
+    re.compile(r"^.+? on (?P<place>/.*) \((?P<type>\w+)", re.MULTILINE),
+)
+
+
+def file_system_in(mounts: str, folder: Path) -> str:
+    """What `mounts` (/proc/self/mounts, or what macOS' mount prints) says of an absolute `folder`; the last wins."""
+    holding = {
+        place: found["type"]
+        for form in _MOUNTS
+        for found in form.finditer(mounts)
+        if folder.is_relative_to(place := found["place"].replace("\\040", " "))
+    }
+    return holding[max(holding, key=len)] if holding else "unknown"
 
 
 def on_disk(choices: Sequence[Path]) -> Path:

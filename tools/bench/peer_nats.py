@@ -10,8 +10,8 @@ import json
 import re
 import secrets
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -57,9 +57,12 @@ class Publisher:
         self._inbox = inbox
         self._waiting: dict[bytes, asyncio.Future[bytes]] = {}
         self._next = 0
+        self._lost = ""
 
     async def request(self, subject: str, body: bytes, headers: bytes = b"") -> bytes:
         """The body of the reply; BenchError when the connection is lost or nobody serves `subject`."""
+        if self._lost:
+            raise BenchError(self._lost)
         self._next += 1
         reply = f"{self._inbox}.{self._next}".encode()
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -78,7 +81,7 @@ class Publisher:
             while line := await self._reader.readline():
                 await self._take(line)
             self._give_up("nats-server closed the connection")
-        except OSError as error:
+        except (OSError, asyncio.IncompleteReadError) as error:
             self._give_up(f"the connection to nats-server broke: {error}")
 
     async def _take(self, line: bytes) -> None:
@@ -90,7 +93,7 @@ class Publisher:
             case b"HMSG":
                 # Headers on a reply mean a status: 503 when nobody serves the subject.
                 payload = await self._reader.readexactly(int(arguments[-1]) + 2)
-                self._refuse(arguments[0], payload.split(b"\r\n")[0].decode())
+                self._refuse(arguments[0], f"nats-server answered {payload.splitlines()[0].decode()}")
             case b"PING":
                 self._writer.write(b"PONG\r\n")
             case b"-ERR":
@@ -103,12 +106,13 @@ class Publisher:
         if waiting is not None and not waiting.done():
             waiting.set_result(payload)
 
-    def _refuse(self, subject: bytes, status: str) -> None:
+    def _refuse(self, subject: bytes, why: str) -> None:
         waiting = self._waiting.pop(subject, None)
         if waiting is not None and not waiting.done():
-            waiting.set_exception(BenchError(f"nats-server answered {status}"))
+            waiting.set_exception(BenchError(why))
 
     def _give_up(self, why: str) -> None:
+        self._lost = why
         for subject in tuple(self._waiting):
             self._refuse(subject, why)
 
@@ -125,12 +129,24 @@ async def connected(endpoint: Endpoint) -> AsyncIterator[Publisher]:
         options = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "name": "bench"}
         writer.write(f"CONNECT {json.dumps(options)}\r\nSUB {inbox}.* 1\r\n".encode())
         publisher = Publisher(reader, writer, inbox)
-        async with asyncio.TaskGroup() as group:
-            listening = group.create_task(publisher.listen())
+        async with _alongside(publisher.listen()):
             yield publisher
-            listening.cancel()
     finally:
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+@asynccontextmanager
+async def _alongside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Runs `work`, which raises nothing, for the length of the block; what the block raises comes out as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(work)
+            yield
+            task.cancel()
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
 
 
 @asynccontextmanager

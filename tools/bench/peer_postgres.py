@@ -13,8 +13,18 @@ from pathlib import Path
 
 import psycopg
 
-from tools.bench.harness import Case
-from tools.bench.peers import Account, Peer, PeerUnavailableError, last_words, program, serving, start, unprivileged
+from tools.bench.harness import BenchError, Case
+from tools.bench.peers import (
+    Account,
+    Peer,
+    PeerUnavailableError,
+    kill,
+    last_words,
+    program,
+    serving,
+    start,
+    unprivileged,
+)
 
 START_DEADLINE_S = 60.0
 INSTALL = "install it with `apt-get install postgresql` (Debian) or `brew install postgresql@17` (macOS)"
@@ -65,7 +75,10 @@ async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], bod
         cursors = [connection.cursor() for connection in (first, *others)]
 
         async def command(caller: int) -> None:
-            await cursors[caller].execute(_INSERT, (new_id(), body), prepare=True)
+            try:
+                await cursors[caller].execute(_INSERT, (new_id(), body), prepare=True)
+            except psycopg.Error as error:
+                raise BenchError(f"PostgreSQL refused a row: {error}") from error
 
         case = Case(name="postgres", callers=callers, command=command)
         version = (await _shown(first, "server_version")).split()[0]
@@ -85,8 +98,7 @@ async def _make_cluster(initdb: Path, data: Path, log: Path, account: Account | 
     try:
         code = await making.wait()
     except asyncio.CancelledError:
-        making.kill()
-        await making.wait()
+        await kill(making)
         raise
     if code != 0:
         raise PeerUnavailableError(f"initdb ended with {code}: {last_words(log)}")

@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,14 @@ async def start(command: Sequence[str | Path], log: Path, account: Account | Non
         )
 
 
+async def kill(process: asyncio.subprocess.Process) -> None:
+    """Ends a started program with all that it started itself, at once."""
+    with suppress(ProcessLookupError):
+        # It leads a session of its own, so its group is its descendants and nobody else.
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
 @asynccontextmanager
 async def serving(
     command: Sequence[str | Path], log: Path, account: Account | None, stop_signal: signal.Signals
@@ -93,8 +101,7 @@ async def serving(
             async with asyncio.timeout(STOP_DEADLINE_S):
                 await process.wait()
         except TimeoutError:
-            process.kill()
-            await process.wait()
+            await kill(process)
 
 
 def last_words(log: Path) -> str:

@@ -17,8 +17,8 @@ import platform
 import sqlite3
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -86,41 +86,66 @@ PEERS: Mapping[str, Opener] = {
 }
 
 
-async def bench(options: Options, progress: harness.Progress, openers: Mapping[str, Opener] = PEERS) -> Result:
-    """One run of all cases in a folder of its own, which is gone afterwards."""
-    load_before = harness.load()
+@contextmanager
+def own_folder(parent: Path) -> Iterator[Path]:
+    """A fresh folder in `parent`, gone after the block."""
+    with tempfile.TemporaryDirectory(prefix="helio-bench-", dir=parent) as made:
+        folder = Path(made)
+        # A server that runs as another user has to get through to its own folder in here.
+        folder.chmod(0o711)
+        yield folder
+
+
+async def open_peers(
+    stack: AsyncExitStack, folder: Path, openers: Mapping[str, Opener], say: Callable[[str], None]
+) -> tuple[dict[str, Peer], dict[str, str]]:
+    """The peers that could be started, by name, and for the others why not."""
     peers: dict[str, Peer] = {}
     missing: dict[str, str] = {}
+    for name, opener in openers.items():
+        say(f"starting {name}")
+        try:
+            peers[name] = await stack.enter_async_context(opener(folder / name))
+        except PeerUnavailableError as why:
+            missing[name] = str(why)
+    return peers, missing
+
+
+async def bench(options: Options, say: Callable[[str], None]) -> Result:
+    """One run of all cases in a folder of its own, which is gone afterwards."""
+    load_before = harness.load()
     async with AsyncExitStack() as stack:
-        made = stack.enter_context(tempfile.TemporaryDirectory(prefix="helio-bench-", dir=options.folder))
-        # A server that runs as another user has to get through to its own folder in here.
-        os.chmod(made, 0o711)
-        folder = Path(made)
-        cases = [flush_case(folder / "flush", stack)]
-        cases += await stack.enter_async_context(own_node.bare_store(folder / "store.db", callers=CALLERS))
-        for name, opener in openers.items():
-            progress.say(f"starting {name}")
-            try:
-                peers[name] = await stack.enter_async_context(opener(folder / name))
-            except PeerUnavailableError as why:
-                missing[name] = str(why)
-            else:
-                cases.append(peers[name].case)
-        cases += await stack.enter_async_context(own_node.whole_path(folder / "relay.db", callers=CALLERS))
-        samples = await harness.interleave(cases, repeats=options.repeats, seconds=options.seconds, say=progress.say)
-        progress.say("stopping the servers")
-        where = harness.file_system(folder)
-    progress.clear()
+        folder = stack.enter_context(own_folder(options.folder))
+        single, group = await stack.enter_async_context(own_node.bare_store(folder / "store.db", callers=CALLERS))
+        peers, missing = await open_peers(stack, folder, PEERS, say)
+        relays = await stack.enter_async_context(own_node.whole_path(folder / "relay.db", callers=CALLERS))
+        others = [peer.case for peer in peers.values()]
+        cases = [flush_case(folder / "flush", stack), single, group, *others, *relays]
+        samples = await harness.interleave(cases, repeats=options.repeats, seconds=options.seconds, say=say)
+        say("stopping what was started")
+    run: dict[str, Json] = {
+        "file_system": harness.file_system(options.folder),
+        "load_before": load_before,
+        "load_after": harness.load(),
+        "repeats": options.repeats,
+        "seconds": options.seconds,
+    }
+    return result(samples, peers, missing, run)
+
+
+def result(
+    samples: Mapping[str, Sequence[Sample]],
+    peers: Mapping[str, Peer],
+    missing: Mapping[str, str],
+    run: Mapping[str, Json],
+) -> Result:
+    """What the samples come to; null wherever a peer is missing, and under `missing` why."""
     return Result(
         ratios={name: harness.ratio(samples.get(over), samples.get(under)) for name, (over, under) in RATIOS.items()},
         figures=figures(samples),
         context={
             **harness.machine(),
-            "file_system": where,
-            "load_before": load_before,
-            "load_after": harness.load(),
-            "repeats": options.repeats,
-            "seconds": options.seconds,
+            **run,
             "callers": CALLERS,
             "body_bytes": own_node.BODY_BYTES,
             "versions": versions(peers),
@@ -157,22 +182,22 @@ def versions(peers: Mapping[str, Peer]) -> dict[str, Json]:
     }
 
 
-def as_table(result: Result) -> str:
+def as_table(found: Result) -> str:
     """The result for people."""
     rows = [
-        (name, *(_number(result.figures[f"{name}_{unit}"]) for unit in ("commands_s", "p50_ms", "p99_ms")))
+        (name, *(_number(found.figures[f"{name}_{unit}"]) for unit in ("commands_s", "p50_ms", "p99_ms")))
         for name in CASES
     ]
     ratios = [
         (name, _number(value), f"{AIMS[name]:g}" if name in AIMS else "", _judged(name, value))
-        for name, value in result.ratios.items()
+        for name, value in found.ratios.items()
     ]
     parts = [
         harness.table(("case", "commands/s", "p50 ms", "p99 ms"), rows),
         harness.table(("ratio", "median", "aim", ""), ratios),
-        _surroundings(result.context),
+        _surroundings(found.context),
     ]
-    missing = result.context["missing"]
+    missing = found.context["missing"]
     if isinstance(missing, Mapping):
         parts += [f"{name}: {why}" for name, why in missing.items()]
     return "\n\n".join(parts)
@@ -228,8 +253,10 @@ async def report(options: Options) -> int:
     kind = harness.file_system(options.folder)
     if kind in harness.IN_MEMORY:
         harness.warn(f"{options.folder} is {kind}: nothing there outlives a power cut, and the ratios mean little.")
-    result = await bench(options, harness.Progress())
-    print(result.as_json() if options.as_json else as_table(result), flush=True)
+    progress = harness.Progress()
+    found = await bench(options, progress.say)
+    progress.clear()
+    print(found.as_json() if options.as_json else as_table(found), flush=True)
     return 0
 
 

@@ -92,7 +92,7 @@ class RunSessionResponse(_message.Message):
     def __init__(self, session: _Optional[_Union[Session, _Mapping]] = ..., look_alikes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Session(_message.Message):
-    __slots__ = ("id", "nickname", "title", "workspace", "profile", "argv", "cwd", "status", "state", "created_us", "changed_us", "unread", "open_exchanges")
+    __slots__ = ("id", "nickname", "title", "workspace", "profile", "argv", "cwd", "status", "state", "created_us", "changed_us", "unread", "open_exchanges", "pane", "branch")
     ID_FIELD_NUMBER: _ClassVar[int]
     NICKNAME_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +106,8 @@ class Session(_message.Message):
     CHANGED_US_FIELD_NUMBER: _ClassVar[int]
     UNREAD_FIELD_NUMBER: _ClassVar[int]
     OPEN_EXCHANGES_FIELD_NUMBER: _ClassVar[int]
+    PANE_FIELD_NUMBER: _ClassVar[int]
+    BRANCH_FIELD_NUMBER: _ClassVar[int]
     id: str
     nickname: str
     title: str
@@ -119,7 +121,9 @@ class Session(_message.Message):
     changed_us: int
     unread: int
     open_exchanges: int
-    def __init__(self, id: _Optional[str] = ..., nickname: _Optional[str] = ..., title: _Optional[str] = ..., workspace: _Optional[str] = ..., profile: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., status: _Optional[str] = ..., state: _Optional[str] = ..., created_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., unread: _Optional[int] = ..., open_exchanges: _Optional[int] = ...) -> None: ...
+    pane: str
+    branch: str
+    def __init__(self, id: _Optional[str] = ..., nickname: _Optional[str] = ..., title: _Optional[str] = ..., workspace: _Optional[str] = ..., profile: _Optional[str] = ..., argv: _Optional[_Iterable[str]] = ..., cwd: _Optional[str] = ..., status: _Optional[str] = ..., state: _Optional[str] = ..., created_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., unread: _Optional[int] = ..., open_exchanges: _Optional[int] = ..., pane: _Optional[str] = ..., branch: _Optional[str] = ...) -> None: ...
 
 class ListSessionsRequest(_message.Message):
     __slots__ = ("archived",)
@@ -239,8 +243,24 @@ class Ladder(_message.Message):
     gave_up_us: int
     def __init__(self, rung: _Optional[str] = ..., recorded_us: _Optional[int] = ..., screened: _Optional[str] = ..., landed_us: _Optional[int] = ..., notices: _Optional[int] = ..., held: _Optional[str] = ..., confirmed_us: _Optional[int] = ..., read_us: _Optional[int] = ..., answered_us: _Optional[int] = ..., gave_up_us: _Optional[int] = ...) -> None: ...
 
+class File(_message.Message):
+    __slots__ = ("name", "size", "sha256", "folder", "entries", "path")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    size: int
+    sha256: str
+    folder: bool
+    entries: int
+    path: str
+    def __init__(self, name: _Optional[str] = ..., size: _Optional[int] = ..., sha256: _Optional[str] = ..., folder: _Optional[bool] = ..., entries: _Optional[int] = ..., path: _Optional[str] = ...) -> None: ...
+
 class Message(_message.Message):
-    __slots__ = ("id", "exchange", "number", "kind", "sender_end", "author", "sender", "title", "text", "reply_to", "ladder", "withheld", "snippet", "advice")
+    __slots__ = ("id", "exchange", "number", "kind", "sender_end", "author", "sender", "title", "text", "reply_to", "ladder", "withheld", "snippet", "advice", "files")
     ID_FIELD_NUMBER: _ClassVar[int]
     EXCHANGE_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
@@ -255,6 +275,7 @@ class Message(_message.Message):
     WITHHELD_FIELD_NUMBER: _ClassVar[int]
     SNIPPET_FIELD_NUMBER: _ClassVar[int]
     ADVICE_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     id: str
     exchange: str
     number: int
@@ -269,10 +290,11 @@ class Message(_message.Message):
     withheld: bool
     snippet: str
     advice: str
-    def __init__(self, id: _Optional[str] = ..., exchange: _Optional[str] = ..., number: _Optional[int] = ..., kind: _Optional[str] = ..., sender_end: _Optional[str] = ..., author: _Optional[str] = ..., sender: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., ladder: _Optional[_Union[Ladder, _Mapping]] = ..., withheld: _Optional[bool] = ..., snippet: _Optional[str] = ..., advice: _Optional[str] = ...) -> None: ...
+    files: _containers.RepeatedCompositeFieldContainer[File]
+    def __init__(self, id: _Optional[str] = ..., exchange: _Optional[str] = ..., number: _Optional[int] = ..., kind: _Optional[str] = ..., sender_end: _Optional[str] = ..., author: _Optional[str] = ..., sender: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., ladder: _Optional[_Union[Ladder, _Mapping]] = ..., withheld: _Optional[bool] = ..., snippet: _Optional[str] = ..., advice: _Optional[str] = ..., files: _Optional[_Iterable[_Union[File, _Mapping]]] = ...) -> None: ...
 
 class Exchange(_message.Message):
-    __slots__ = ("id", "kind", "status", "status_words", "title", "opener", "worker", "opener_session", "worker_session", "chain", "hops", "parent", "questions", "reason", "opened_us", "changed_us", "messages", "last_word", "rung")
+    __slots__ = ("id", "kind", "status", "status_words", "title", "opener", "worker", "opener_session", "worker_session", "chain", "hops", "parent", "questions", "reason", "opened_us", "changed_us", "messages", "last_word", "rung", "branch")
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
@@ -292,6 +314,7 @@ class Exchange(_message.Message):
     MESSAGES_FIELD_NUMBER: _ClassVar[int]
     LAST_WORD_FIELD_NUMBER: _ClassVar[int]
     RUNG_FIELD_NUMBER: _ClassVar[int]
+    BRANCH_FIELD_NUMBER: _ClassVar[int]
     id: str
     kind: str
     status: str
@@ -311,7 +334,8 @@ class Exchange(_message.Message):
     messages: int
     last_word: str
     rung: str
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., status: _Optional[str] = ..., status_words: _Optional[str] = ..., title: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., opener_session: _Optional[str] = ..., worker_session: _Optional[str] = ..., chain: _Optional[str] = ..., hops: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., questions: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., opened_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., messages: _Optional[int] = ..., last_word: _Optional[str] = ..., rung: _Optional[str] = ...) -> None: ...
+    branch: str
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., status: _Optional[str] = ..., status_words: _Optional[str] = ..., title: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., opener_session: _Optional[str] = ..., worker_session: _Optional[str] = ..., chain: _Optional[str] = ..., hops: _Optional[_Iterable[str]] = ..., parent: _Optional[str] = ..., questions: _Optional[_Iterable[str]] = ..., reason: _Optional[str] = ..., opened_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., messages: _Optional[int] = ..., last_word: _Optional[str] = ..., rung: _Optional[str] = ..., branch: _Optional[str] = ...) -> None: ...
 
 class ListExchangesRequest(_message.Message):
     __slots__ = ("closed", "kind", "limit")
@@ -543,3 +567,190 @@ class VerifyTimelineResponse(_message.Message):
     problem_words: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, rows: _Optional[int] = ..., total: _Optional[int] = ..., done: _Optional[bool] = ..., ok: _Optional[bool] = ..., root: _Optional[str] = ..., origin: _Optional[str] = ..., problem_seq: _Optional[int] = ..., problem_code: _Optional[str] = ..., problem_words: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ListApprovalsRequest(_message.Message):
+    __slots__ = ("pending",)
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    pending: bool
+    def __init__(self, pending: _Optional[bool] = ...) -> None: ...
+
+class ListApprovalsResponse(_message.Message):
+    __slots__ = ("approvals",)
+    APPROVALS_FIELD_NUMBER: _ClassVar[int]
+    approvals: _containers.RepeatedCompositeFieldContainer[Approval]
+    def __init__(self, approvals: _Optional[_Iterable[_Union[Approval, _Mapping]]] = ...) -> None: ...
+
+class Approval(_message.Message):
+    __slots__ = ("id", "kind", "session", "asker", "subject", "words", "decision", "asked_us", "decided_us")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    ASKER_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    ASKED_US_FIELD_NUMBER: _ClassVar[int]
+    DECIDED_US_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    kind: str
+    session: str
+    asker: str
+    subject: str
+    words: str
+    decision: str
+    asked_us: int
+    decided_us: int
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., session: _Optional[str] = ..., asker: _Optional[str] = ..., subject: _Optional[str] = ..., words: _Optional[str] = ..., decision: _Optional[str] = ..., asked_us: _Optional[int] = ..., decided_us: _Optional[int] = ...) -> None: ...
+
+class DecideApprovalRequest(_message.Message):
+    __slots__ = ("approval", "decision")
+    APPROVAL_FIELD_NUMBER: _ClassVar[int]
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    approval: str
+    decision: str
+    def __init__(self, approval: _Optional[str] = ..., decision: _Optional[str] = ...) -> None: ...
+
+class DecideApprovalResponse(_message.Message):
+    __slots__ = ("approval",)
+    APPROVAL_FIELD_NUMBER: _ClassVar[int]
+    approval: Approval
+    def __init__(self, approval: _Optional[_Union[Approval, _Mapping]] = ...) -> None: ...
+
+class ListWorkspacesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListWorkspacesResponse(_message.Message):
+    __slots__ = ("workspaces",)
+    WORKSPACES_FIELD_NUMBER: _ClassVar[int]
+    workspaces: _containers.RepeatedCompositeFieldContainer[Workspace]
+    def __init__(self, workspaces: _Optional[_Iterable[_Union[Workspace, _Mapping]]] = ...) -> None: ...
+
+class Workspace(_message.Message):
+    __slots__ = ("name", "driver", "settings", "reach", "state", "why", "sessions")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DRIVER_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    REACH_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    driver: str
+    settings: _containers.ScalarMap[str, str]
+    reach: Reach
+    state: str
+    why: str
+    sessions: int
+    def __init__(self, name: _Optional[str] = ..., driver: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., reach: _Optional[_Union[Reach, _Mapping]] = ..., state: _Optional[str] = ..., why: _Optional[str] = ..., sessions: _Optional[int] = ...) -> None: ...
+
+class Reach(_message.Message):
+    __slots__ = ("every", "names")
+    EVERY_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    every: bool
+    names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, every: _Optional[bool] = ..., names: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class AddWorkspaceRequest(_message.Message):
+    __slots__ = ("name", "driver", "settings")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    DRIVER_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    driver: str
+    settings: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., driver: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class AddWorkspaceResponse(_message.Message):
+    __slots__ = ("workspace",)
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    workspace: Workspace
+    def __init__(self, workspace: _Optional[_Union[Workspace, _Mapping]] = ...) -> None: ...
+
+class SetWorkspaceRequest(_message.Message):
+    __slots__ = ("name", "settings")
+    class SettingsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    settings: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
+class SetWorkspaceResponse(_message.Message):
+    __slots__ = ("workspace",)
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    workspace: Workspace
+    def __init__(self, workspace: _Optional[_Union[Workspace, _Mapping]] = ...) -> None: ...
+
+class SetReachRequest(_message.Message):
+    __slots__ = ("name", "reach")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    REACH_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    reach: Reach
+    def __init__(self, name: _Optional[str] = ..., reach: _Optional[_Union[Reach, _Mapping]] = ...) -> None: ...
+
+class SetReachResponse(_message.Message):
+    __slots__ = ("workspace",)
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    workspace: Workspace
+    def __init__(self, workspace: _Optional[_Union[Workspace, _Mapping]] = ...) -> None: ...
+
+class RemoveWorkspaceRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class RemoveWorkspaceResponse(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ListAgentsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListAgentsResponse(_message.Message):
+    __slots__ = ("agents",)
+    AGENTS_FIELD_NUMBER: _ClassVar[int]
+    agents: _containers.RepeatedCompositeFieldContainer[Agent]
+    def __init__(self, agents: _Optional[_Iterable[_Union[Agent, _Mapping]]] = ...) -> None: ...
+
+class Agent(_message.Message):
+    __slots__ = ("name", "program", "path", "version", "works", "why")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    WORKS_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    program: str
+    path: str
+    version: str
+    works: bool
+    why: str
+    def __init__(self, name: _Optional[str] = ..., program: _Optional[str] = ..., path: _Optional[str] = ..., version: _Optional[str] = ..., works: _Optional[bool] = ..., why: _Optional[str] = ...) -> None: ...

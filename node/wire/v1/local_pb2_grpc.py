@@ -135,6 +135,46 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.FromString,
                 _registered_method=True)
+        self.ListApprovals = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListApprovals',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsResponse.FromString,
+                _registered_method=True)
+        self.DecideApproval = channel.unary_unary(
+                '/node.wire.v1.LocalService/DecideApproval',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.DecideApprovalRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.DecideApprovalResponse.FromString,
+                _registered_method=True)
+        self.ListWorkspaces = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListWorkspaces',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListWorkspacesRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListWorkspacesResponse.FromString,
+                _registered_method=True)
+        self.AddWorkspace = channel.unary_unary(
+                '/node.wire.v1.LocalService/AddWorkspace',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddWorkspaceRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AddWorkspaceResponse.FromString,
+                _registered_method=True)
+        self.SetWorkspace = channel.unary_unary(
+                '/node.wire.v1.LocalService/SetWorkspace',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetWorkspaceRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetWorkspaceResponse.FromString,
+                _registered_method=True)
+        self.SetReach = channel.unary_unary(
+                '/node.wire.v1.LocalService/SetReach',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetReachRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetReachResponse.FromString,
+                _registered_method=True)
+        self.RemoveWorkspace = channel.unary_unary(
+                '/node.wire.v1.LocalService/RemoveWorkspace',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveWorkspaceRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveWorkspaceResponse.FromString,
+                _registered_method=True)
+        self.ListAgents = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListAgents',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsResponse.FromString,
+                _registered_method=True)
 
 
 class LocalServiceServicer:
@@ -281,6 +321,62 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListApprovals(self, request, context):
+        """Decisions that agents ask of the person, newest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DecideApproval(self, request, context):
+        """The person's decision about one that is open.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListWorkspaces(self, request, context):
+        """Workspaces, the default one first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AddWorkspace(self, request, context):
+        """A new workspace.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetWorkspace(self, request, context):
+        """Changes settings of a workspace; its reach stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetReach(self, request, context):
+        """Says which workspaces its sessions may ask.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveWorkspace(self, request, context):
+        """Removes a workspace in which no session runs.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListAgents(self, request, context):
+        """The agent CLIs that the node knows, as it finds them on this machine.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LocalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -383,6 +479,46 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.VerifyTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.SerializeToString,
+            ),
+            'ListApprovals': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListApprovals,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsResponse.SerializeToString,
+            ),
+            'DecideApproval': grpc.unary_unary_rpc_method_handler(
+                    servicer.DecideApproval,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.DecideApprovalRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.DecideApprovalResponse.SerializeToString,
+            ),
+            'ListWorkspaces': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListWorkspaces,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListWorkspacesRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListWorkspacesResponse.SerializeToString,
+            ),
+            'AddWorkspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddWorkspace,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AddWorkspaceRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddWorkspaceResponse.SerializeToString,
+            ),
+            'SetWorkspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetWorkspace,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetWorkspaceRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetWorkspaceResponse.SerializeToString,
+            ),
+            'SetReach': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetReach,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetReachRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetReachResponse.SerializeToString,
+            ),
+            'RemoveWorkspace': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveWorkspace,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveWorkspaceRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveWorkspaceResponse.SerializeToString,
+            ),
+            'ListAgents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAgents,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -926,6 +1062,222 @@ class LocalService:
             '/node.wire.v1.LocalService/VerifyTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListApprovals(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListApprovals',
+            node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DecideApproval(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/DecideApproval',
+            node_dot_wire_dot_v1_dot_local__pb2.DecideApprovalRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.DecideApprovalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListWorkspaces(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListWorkspaces',
+            node_dot_wire_dot_v1_dot_local__pb2.ListWorkspacesRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListWorkspacesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddWorkspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/AddWorkspace',
+            node_dot_wire_dot_v1_dot_local__pb2.AddWorkspaceRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.AddWorkspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetWorkspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/SetWorkspace',
+            node_dot_wire_dot_v1_dot_local__pb2.SetWorkspaceRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.SetWorkspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetReach(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/SetReach',
+            node_dot_wire_dot_v1_dot_local__pb2.SetReachRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.SetReachResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveWorkspace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RemoveWorkspace',
+            node_dot_wire_dot_v1_dot_local__pb2.RemoveWorkspaceRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RemoveWorkspaceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAgents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListAgents',
+            node_dot_wire_dot_v1_dot_local__pb2.ListAgentsRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListAgentsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -75,6 +75,22 @@ class LocalServiceStub:
     """Timeline rows in order; with follow, goes on as rows are written."""
     VerifyTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]
     """Verifies the whole timeline, with progress on the way and the result last."""
+    ListApprovals: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]
+    """Decisions that agents ask of the person, newest first."""
+    DecideApproval: _grpc.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]
+    """The person's decision about one that is open."""
+    ListWorkspaces: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListWorkspacesRequest, _local_pb2.ListWorkspacesResponse]
+    """Workspaces, the default one first."""
+    AddWorkspace: _grpc.UnaryUnaryMultiCallable[_local_pb2.AddWorkspaceRequest, _local_pb2.AddWorkspaceResponse]
+    """A new workspace."""
+    SetWorkspace: _grpc.UnaryUnaryMultiCallable[_local_pb2.SetWorkspaceRequest, _local_pb2.SetWorkspaceResponse]
+    """Changes settings of a workspace; its reach stays."""
+    SetReach: _grpc.UnaryUnaryMultiCallable[_local_pb2.SetReachRequest, _local_pb2.SetReachResponse]
+    """Says which workspaces its sessions may ask."""
+    RemoveWorkspace: _grpc.UnaryUnaryMultiCallable[_local_pb2.RemoveWorkspaceRequest, _local_pb2.RemoveWorkspaceResponse]
+    """Removes a workspace in which no session runs."""
+    ListAgents: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListAgentsRequest, _local_pb2.ListAgentsResponse]
+    """The agent CLIs that the node knows, as it finds them on this machine."""
 
 @_typing.type_check_only
 class LocalServiceAsyncStub(LocalServiceStub):
@@ -121,6 +137,22 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """Timeline rows in order; with follow, goes on as rows are written."""
     VerifyTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]  # type: ignore[assignment]
     """Verifies the whole timeline, with progress on the way and the result last."""
+    ListApprovals: _aio.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]  # type: ignore[assignment]
+    """Decisions that agents ask of the person, newest first."""
+    DecideApproval: _aio.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]  # type: ignore[assignment]
+    """The person's decision about one that is open."""
+    ListWorkspaces: _aio.UnaryUnaryMultiCallable[_local_pb2.ListWorkspacesRequest, _local_pb2.ListWorkspacesResponse]  # type: ignore[assignment]
+    """Workspaces, the default one first."""
+    AddWorkspace: _aio.UnaryUnaryMultiCallable[_local_pb2.AddWorkspaceRequest, _local_pb2.AddWorkspaceResponse]  # type: ignore[assignment]
+    """A new workspace."""
+    SetWorkspace: _aio.UnaryUnaryMultiCallable[_local_pb2.SetWorkspaceRequest, _local_pb2.SetWorkspaceResponse]  # type: ignore[assignment]
+    """Changes settings of a workspace; its reach stays."""
+    SetReach: _aio.UnaryUnaryMultiCallable[_local_pb2.SetReachRequest, _local_pb2.SetReachResponse]  # type: ignore[assignment]
+    """Says which workspaces its sessions may ask."""
+    RemoveWorkspace: _aio.UnaryUnaryMultiCallable[_local_pb2.RemoveWorkspaceRequest, _local_pb2.RemoveWorkspaceResponse]  # type: ignore[assignment]
+    """Removes a workspace in which no session runs."""
+    ListAgents: _aio.UnaryUnaryMultiCallable[_local_pb2.ListAgentsRequest, _local_pb2.ListAgentsResponse]  # type: ignore[assignment]
+    """The agent CLIs that the node knows, as it finds them on this machine."""
 
 class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
     """The node's local API."""
@@ -284,5 +316,69 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_local_pb2.VerifyTimelineResponse], _abc.AsyncIterator[_local_pb2.VerifyTimelineResponse]]:
         """Verifies the whole timeline, with progress on the way and the result last."""
+
+    @_abc_1.abstractmethod
+    def ListApprovals(
+        self,
+        request: _local_pb2.ListApprovalsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListApprovalsResponse, _abc.Awaitable[_local_pb2.ListApprovalsResponse]]:
+        """Decisions that agents ask of the person, newest first."""
+
+    @_abc_1.abstractmethod
+    def DecideApproval(
+        self,
+        request: _local_pb2.DecideApprovalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.DecideApprovalResponse, _abc.Awaitable[_local_pb2.DecideApprovalResponse]]:
+        """The person's decision about one that is open."""
+
+    @_abc_1.abstractmethod
+    def ListWorkspaces(
+        self,
+        request: _local_pb2.ListWorkspacesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListWorkspacesResponse, _abc.Awaitable[_local_pb2.ListWorkspacesResponse]]:
+        """Workspaces, the default one first."""
+
+    @_abc_1.abstractmethod
+    def AddWorkspace(
+        self,
+        request: _local_pb2.AddWorkspaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.AddWorkspaceResponse, _abc.Awaitable[_local_pb2.AddWorkspaceResponse]]:
+        """A new workspace."""
+
+    @_abc_1.abstractmethod
+    def SetWorkspace(
+        self,
+        request: _local_pb2.SetWorkspaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.SetWorkspaceResponse, _abc.Awaitable[_local_pb2.SetWorkspaceResponse]]:
+        """Changes settings of a workspace; its reach stays."""
+
+    @_abc_1.abstractmethod
+    def SetReach(
+        self,
+        request: _local_pb2.SetReachRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.SetReachResponse, _abc.Awaitable[_local_pb2.SetReachResponse]]:
+        """Says which workspaces its sessions may ask."""
+
+    @_abc_1.abstractmethod
+    def RemoveWorkspace(
+        self,
+        request: _local_pb2.RemoveWorkspaceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.RemoveWorkspaceResponse, _abc.Awaitable[_local_pb2.RemoveWorkspaceResponse]]:
+        """Removes a workspace in which no session runs."""
+
+    @_abc_1.abstractmethod
+    def ListAgents(
+        self,
+        request: _local_pb2.ListAgentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListAgentsResponse, _abc.Awaitable[_local_pb2.ListAgentsResponse]]:
+        """The agent CLIs that the node knows, as it finds them on this machine."""
 
 def add_LocalServiceServicer_to_server(servicer: LocalServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -9,7 +9,7 @@ import pytest
 from node.cli import checks
 from node.cli.checks import Level
 from node.core.errors import ErrorCode, MeshError
-from node.core.timeline import ProblemCode
+from node.core.timeline_check import ProblemCode
 from node.core.views import ProblemView, VerifyResultView, VerifyView
 from node.service import Outcome, ServiceState, ServiceSystem
 from node.wire.v1 import local_pb2 as pb

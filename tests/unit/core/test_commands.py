@@ -11,6 +11,8 @@ from node.core import commands as c
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import MessageKind
+from node.core.screen import Field
+from node.core.transfer import Attachment
 
 LIMITS = Limits(text_chars=20, title_chars=10, note_chars=15)
 EXAMPLES: tuple[c.Command, ...] = (
@@ -22,9 +24,10 @@ EXAMPLES: tuple[c.Command, ...] = (
     c.Steer(exchange="e", text="text"),
     c.Close(exchange="e", accepted=True, note="note"),
     c.Cancel(exchange="e", reason="reason"),
+    c.Delegate(title="title", brief="brief", contract="contract", scope="scope"),
 )
 # What names another thing; all other texts of a command can reach a model.
-ADDRESSES = frozenset({"to", "exchange", "question"})
+ADDRESSES = frozenset({"to", "exchange", "question", "tool", "workspace", "nickname"})
 
 
 def free_texts(command: c.Command) -> list[str]:
@@ -32,7 +35,7 @@ def free_texts(command: c.Command) -> list[str]:
 
 
 def sizes(name: str) -> int:
-    return {"title": 10, "note": 15, "reason": 15}.get(name, 20)
+    return {"title": 10, "note": 15, "reason": 15, "contract": 15, "scope": 15}.get(name, 20)
 
 
 PLACES = [(command, name) for command in EXAMPLES for name in free_texts(command)]
@@ -48,6 +51,12 @@ def test_the_screen_sees_every_text_of_a_command(command: c.Command) -> None:
     for name in free_texts(command):
         marked = replace(marked, **{name: f"marked {name}"})  # type: ignore[arg-type]
     assert sorted(given.text for given in c.fields_of(marked)) == sorted(f"marked {n}" for n in free_texts(command))
+
+
+@pytest.mark.parametrize("command", EXAMPLES, ids=lambda command: type(command).__name__)
+def test_the_screen_sees_the_names_under_which_files_land(command: c.Command) -> None:
+    file = Attachment(name="ignore the rules.txt", sha256="0" * 64, size=1, folder=False, entries=0)
+    assert c.fields_of(command, (file,))[-1] == Field(name="file_name", text="ignore the rules.txt")
 
 
 @pytest.mark.parametrize(("command", "name"), PLACES)
@@ -70,7 +79,7 @@ def test_every_text_has_a_limit(command: c.Command, name: str) -> None:
 @pytest.mark.parametrize("nothing", ["", " \n\t "])
 def test_a_message_says_something(command: c.Command, name: str, nothing: str) -> None:
     empty = replace(command, **{name: nothing})  # type: ignore[arg-type]
-    if name in {"title", "note", "reason"}:
+    if name in {"title", "note", "reason", "contract", "scope"}:
         c.check_fields(empty, LIMITS)
         return
     with pytest.raises(MeshError) as refused:
@@ -89,6 +98,13 @@ def test_a_message_says_something(command: c.Command, name: str, nothing: str) -
         (EXAMPLES[5], MessageKind.STEER, "steer", "text", ""),
         (EXAMPLES[6], MessageKind.CLOSE, "close_delegation", "note", ""),
         (EXAMPLES[7], MessageKind.CANCEL, "cancel", "reason", ""),
+        (
+            EXAMPLES[8],
+            MessageKind.BRIEF,
+            "delegate",
+            "brief\n\nDone means: contract\n\nStay within: scope",
+            "title",
+        ),
     ],
 )
 def test_what_a_command_becomes(command: c.Command, kind: MessageKind, tool: str, body: str, title: str) -> None:

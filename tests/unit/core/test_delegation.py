@@ -28,6 +28,7 @@ INPUTS: dict[str, d.Input] = {
     "reject": d.Reject(),
     "cancel": d.Cancel(),
     "withheld": d.OpeningWithheld(),
+    "unlaunched": d.LaunchFailed(why="no such program."),
     "ended": d.WorkerEnded(),
     "resumed": d.WorkerResumed(),
     "removed": d.WorkerRemoved(),
@@ -36,15 +37,15 @@ INPUTS: dict[str, d.Input] = {
 # A row for each status; a cell is the status afterwards, "=" for the same, "." for refused. "!" tells the opener,
 # "a" adds a question, "-" answers the one that is open, "0" withdraws all that are open, "x" puts the delegate away.
 TABLE = """
-            began   ask      answer    report  deliver    steer   accept    reject    cancel     withheld ended resumed removed
-starting    working asked:a  .         working delivered  =       .         .         cancelled:x failed  =:!   =       failed:!
-working     =       asked:a  .         =       delivered  =       .         .         cancelled:x .       =:!   =       failed:!
-asked       =       =:a      working:- =       delivered:0 =      .         .         cancelled:0x .      =:!   =       failed:0!
-delivered   =       asked:a  .         =       =          working accepted:x rejected:x cancelled:x .     =     =       =
-accepted    =       .        .         .       .          .       .         .         .          .        =     =       =
-rejected    =       .        .         .       .          .       .         .         .          .        =     =       =
-cancelled   =       .        .         .       .          .       .         .         .          .        =     =       =
-failed      =       .        .         .       .          .       .         .         .          .        =     =       =
+          began   ask     answer    report  deliver     steer   accept     reject     cancel       withheld unlaunched ended resumed removed
+starting  working asked:a .         working delivered   =       .          .          cancelled:x  failed   failed:!   =:!   =       failed:!
+working   =       asked:a .         =       delivered   =       .          .          cancelled:x  .        .          =:!   =       failed:!
+asked     =       =:a     working:- =       delivered:0 =       .          .          cancelled:0x .        .          =:!   =       failed:0!
+delivered =       asked:a .         =       =           working accepted:x rejected:x cancelled:x  .        .          =     =       =
+accepted  =       .       .         .       .           .       .          .          .            .        .          =     =       =
+rejected  =       .       .         .       .           .       .          .          .            .        .          =     =       =
+cancelled =       .       .         .       .           .       .          .          .            .        .          =     =       =
+failed    =       .       .         .       .           .       .          .          .            .        .          =     =       =
 """  # noqa: E501
 COLUMNS, *LINES = (line.split() for line in TABLE.strip().splitlines())
 EXPECTED = {(Status(line[0]), name): cell for line in LINES for name, cell in zip(COLUMNS, line[1:], strict=True)}

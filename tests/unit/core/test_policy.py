@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 from dataclasses import replace
 
@@ -54,8 +55,8 @@ def test_good_nicknames(wanted: str, nick: str) -> None:
 @pytest.mark.parametrize(
     "wanted",
     [
-        "", "@", " ", "x" * 33, "a b", "a/b", "a\nb", "a@b", "@@a", "---", "._-", "\u0301a", "a\u200bb", "a\u202eb", "a½",
-        "a\u00adb", "\U0001f600", "a:b", "$(x)", "a;b", "a\x1bb", "ⅷ",
+        "", "@", " ", "x" * 33, "a b", "a/b", "a\nb", "a@b", "@@a", "---", "._-", "\u0301a", "a\u200bb", "a\u202eb",
+        "a½", "a\u00adb", "\U0001f600", "a:b", "$(x)", "a;b", "a\x1bb", "ⅷ",
     ],
 )  # fmt: skip
 def test_bad_nicknames(wanted: str) -> None:
@@ -240,7 +241,7 @@ def test_waiting_for_oneself_is_a_cycle() -> None:
 
 def test_a_long_chain_of_waits_is_no_recursion() -> None:
     chain = [Address(node="n", session=str(number)) for number in range(20_000)]
-    waits = {one: [then] for one, then in zip(chain, chain[1:], strict=False)}
+    waits = {one: [then] for one, then in itertools.pairwise(chain)}
     assert len(policy.find_cycle(chain[-1], chain[0], waits)) == 20_000
 
 

@@ -10,27 +10,10 @@ from pathlib import Path
 import pytest
 
 from node.core import merkle
+from node.core.canonical import MAX_INT, MAX_ROW_BYTES, decode, encode
 from node.core.errors import ErrorCode, MeshError
-from node.core.timeline import (
-    MAX_FINDINGS,
-    MAX_INT,
-    MAX_ROW_BYTES,
-    Clock,
-    Content,
-    Entry,
-    Head,
-    Party,
-    ProblemCode,
-    Row,
-    RowKind,
-    Scan,
-    Verification,
-    Verifier,
-    append,
-    commitment,
-    decode,
-    encode,
-)
+from node.core.timeline import Clock, Content, Entry, Head, Party, Row, RowKind, Scan, append, commitment
+from node.core.timeline_check import MAX_FINDINGS, ProblemCode, Verification, Verifier
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "timeline_rows.json").read_text())
 ORIGIN = "local/nodeaaaaaaaaaaaa/1"

@@ -1,0 +1,142 @@
+"""Where delegates work: worktrees and branches of their own, their state, and merging them with a person's approval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from node.core import policy
+from node.core.approval import ApprovalKind
+from node.core.commands import TreeView
+from node.core.errors import ErrorCode, MeshError
+from node.core.ids import short
+from node.core.limits import Limits
+from node.core.model import Address, End, Session
+from node.ledger import Ledger
+from node.ports import Reader, Store, Tx
+from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A worktree and whose it is."""
+
+    session: Session
+    tree: Worktree
+
+
+class Grounds:
+    """Implements ports.Grounds, and the tools for worktrees."""
+
+    def __init__(self, *, store: Store, trees: Trees, approvals: Approvals, ledger: Ledger, limits: Limits) -> None:
+        self._store = store
+        self._trees = trees
+        self._approvals = approvals
+        self._ledger = ledger
+        self._limits = limits
+
+    async def check(self, folder: str, *, wanted: bool | None) -> bool:
+        """Whether a worktree is to be made; WRONG_STATE says why one that is wanted cannot be."""
+        if wanted is False:
+            return False
+        state = await self._trees.inspect(Path(folder))
+        if not state.inside_git or state.root is None:
+            if wanted is None and not state.inside_git:
+                return False
+            raise MeshError(
+                ErrorCode.WRONG_STATE,
+                f"{folder} is not the working tree of a git repository, so no worktree can be made. Set worktree to "
+                "false, or delegate from inside a repository.",
+            )
+        if state.unborn:
+            raise MeshError(
+                ErrorCode.WRONG_STATE,
+                f"The git repository at {state.root} has no commit yet, so there is nothing to branch from. Make a "
+                "first commit, or set worktree to false.",
+            )
+        return True
+
+    async def prepare(self, folder: str, *, name: str, session: str) -> Ground:
+        """A worktree for a session; one that was made before is used again."""
+        known = await self._store.read(lambda reader: reader.tree(session))
+        tree = known or await self._trees.create(Path(folder), name=name, session=session)
+        if known is None:
+            await self._store.write(lambda tx: self._made(tx, session, tree))
+        return Ground(folder=str(tree.folder), branch=tree.branch)
+
+    def _made(self, tx: Tx, session: str, tree: Worktree) -> None:
+        tx.put_tree(session, tree)
+        self._ledger.event_row(tx, "worktree", "created", session)
+
+    async def create(self, actor: Address, name: str) -> TreeView:
+        """A worktree for the calling session itself, beside the folder it works in."""
+        session = await self._session(actor)
+        await self.check(session.cwd, wanted=True)
+        tree = await self._trees.create(Path(session.cwd), name=name or session.title, session=session.id)
+        await self._store.write(lambda tx: self._made(tx, session.id, tree))
+        return TreeView(session=session.label, branch=tree.branch, folder=str(tree.folder), notes=tree.notes)
+
+    async def view(self, actor: Address, exchange: str | None) -> TreeView:
+        """How the caller's own worktree stands, or that of its delegate in an exchange."""
+        found = await self._find(actor, exchange)
+        return _view(found, await self._trees.status(found.tree))
+
+    async def merge(self, actor: Address, exchange: str | None) -> tuple[TreeView, MergeResult]:
+        """Merges a branch into the one it began at, once the person approved that very commit.
+
+        A conflict changes nothing.
+        """
+        found = await self._find(actor, exchange)
+        state = await self._trees.status(found.tree)
+        into = found.tree.onto or "HEAD"
+        tip = state.head or ""
+        caller = await self._session(actor)
+        words = f"Merging branch {found.tree.branch} at {tip[:12]} into {into} of {found.tree.repo} for {caller.label}"
+        # What is approved is this very commit: work added later is asked about again.
+        subject = f"{found.tree.store}:{found.tree.branch}@{tip}->{into}"
+        await self._approvals.ask(ApprovalKind.WORKTREE_MERGE, caller.id, subject, words, self._limits.approval_wait_s)
+        outcome = await self._trees.merge(found.tree, commit=tip or None)
+        decision = "merged" if outcome.merged else "conflict"
+        await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", decision, found.session.id))
+        return _view(found, await self._trees.status(found.tree)), outcome
+
+    async def _session(self, actor: Address) -> Session:
+        session = await self._store.read(lambda reader: reader.session(actor.session or ""))
+        if session is None:
+            raise MeshError(ErrorCode.INVALID_ARGUMENT, "Only a session has a worktree.")
+        return session
+
+    async def _find(self, actor: Address, exchange: str | None) -> _Found:
+        return await self._store.read(lambda reader: _found(reader, actor, exchange))
+
+
+def _found(reader: Reader, actor: Address, wanted: str | None) -> _Found:
+    whose = actor.session or ""
+    if wanted:
+        mine = reader.exchanges_of(actor, closed=True)
+        chosen = policy.resolve_exchange(wanted, mine, actor, end=None, tool="worktree_status")
+        whose = chosen.address(End.WORKER).session or ""
+    session, tree = reader.session(whose), reader.tree(whose)
+    if session is None or tree is None:
+        place = f"The worker of exchange {short(wanted)}" if wanted else "This session"
+        raise MeshError(
+            ErrorCode.NOT_FOUND,
+            f"{place} has no worktree of its own. Call worktree_create for one, or name the exchange of a delegate "
+            "that has one.",
+        )
+    return _Found(session=session, tree=tree)
+
+
+def _view(found: _Found, state: WorktreeStatus) -> TreeView:
+    return TreeView(
+        session=found.session.label,
+        branch=found.tree.branch,
+        folder=str(found.tree.folder),
+        exists=state.exists,
+        ahead=state.ahead,
+        behind=state.behind,
+        changed=state.dirty,
+        untracked=state.untracked,
+        conflicts=state.conflicts,
+        subject=state.subject,
+    )
