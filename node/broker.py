@@ -68,7 +68,7 @@ class _Given:
 
 
 class Broker:
-    """Implements ports.Broker and ports.Lifecycle."""
+    """Implements ports.Broker."""
 
     def __init__(self, *, store: Store, screener: Screener, bells: Bells, ledger: Ledger, limits: Limits) -> None:
         self._store = store
@@ -120,40 +120,6 @@ class Broker:
             return
         recent.append(now)
         await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, reason))
-
-    async def session_ended(self, session_id: str) -> None:
-        """Tells each opener once that this worker's agent ended."""
-        await self._step_all(session_id, delegation.WorkerEnded())
-
-    async def session_resumed(self, session_id: str) -> None:
-        """The worker's agent runs again."""
-        await self._step_all(session_id, delegation.WorkerResumed())
-
-    async def session_removed(self, session_id: str) -> tuple[str, ...]:
-        """Fails what this worker still owed."""
-        return await self._step_all(session_id, delegation.WorkerRemoved())
-
-    async def launch_failed(self, session_id: str, why: str) -> None:
-        """The delegate could not be started: its exchange fails, and the delegator is told why."""
-        await self._step_all(session_id, delegation.LaunchFailed(why=why))
-
-    async def _step_all(self, session_id: str, given: delegation.Input) -> tuple[str, ...]:
-        worker = Address(node=self._ledger.node, session=session_id)
-
-        def work(tx: Tx) -> tuple[Exchange, ...]:
-            changed: list[Exchange] = []
-            for exchange in tx.exchanges_of(worker, closed=False):
-                if exchange.worker == worker:
-                    step = delegation.step(exchange, given)
-                    if step.exchange != exchange:
-                        tx.put_exchange(step.exchange)
-                        changed.append(self._ledger.write_notes(tx, step.exchange, step.notes))
-                        self._ledger.add_effects(tx, step.effects)
-            return tuple(changed)
-
-        changed = await self._store.write(work)
-        self._bells.ring(tuple(exchange.opener for exchange in changed))
-        return tuple(exchange.id for exchange in changed)
 
     def _apply(self, tx: Tx, *, given: _Given) -> Receipt:
         known = tx.command(given.key)

@@ -37,6 +37,7 @@ from node.grounds import Grounds
 from node.inbox import Inbox
 from node.launcher import Launcher, LaunchSettings
 from node.ledger import Ledger
+from node.lifecycle import Lifecycle
 from node.local_api import LocalApi
 from node.mcp_server import McpServer
 from node.notices import ManyBells, Notices
@@ -164,6 +165,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
+        lifecycle = Lifecycle(ledger)
         approvals = Approvals(store=store, ledger=ledger, limits=limits)
         attachments = Attachments(
             store=store,
@@ -179,7 +181,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             store=store,
             terminals=tmux,
             grounds=grounds,
-            lifecycle=broker,
+            lifecycle=lifecycle,
             bells=bells,
             ledger=ledger,
             limits=limits,
@@ -204,7 +206,8 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         sessions = Sessions(
             store=store,
             terminals=tmux,
-            lifecycle=broker,
+            lifecycle=lifecycle,
+            bells=bells,
             ledger=ledger,
             limits=limits,
             environment=os.environ | {"HELIOGRAPH_HOME": str(home)},

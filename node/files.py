@@ -22,7 +22,7 @@ from node.core.ids import is_id
 from node.core.limits import Limits
 from node.core.transfer import Attachment
 from node.platform.durability import flush
-from node.platform.parcel import CHUNK_BYTES, Plan, Progress, StoppedError, Surveyor, Unpacker, Watch, pour
+from node.platform.parcel import CHUNK_BYTES, Plan, Progress, Surveyor, Unpacker, Watch, pour
 from node.platform.walk import Reach
 
 T = TypeVar("T")
@@ -86,6 +86,10 @@ class Files:
         async with self._landing:
             return await self._in_thread(lambda watch: self._land(folder, attachments, watch), _keep)
 
+    def place(self, session_id: str, message_id: str, attachment: Attachment) -> str:
+        """Where a file of a message lands, or has landed."""
+        return str(_place(self._inbox / session_id / message_id, attachment, ()))
+
     async def sweep(self, referenced: Collection[str]) -> int:
         """Removes the copies whose hash is not in `referenced` and what a crash left half-done; says how many."""
         kept = frozenset(referenced)
@@ -148,8 +152,6 @@ class Files:
     def _publish(self, parts: Sequence[Path], staged: Sequence[Attachment], watch: Watch) -> None:
         """Names the parts by their hashes and pins them. What is there under such a name has the same bytes."""
         with self._guard, contextlib.ExitStack() as undo:
-            if watch.stop.is_set():
-                raise StoppedError
             made: set[str] = set()
             for part, one in zip(parts, staged, strict=True):
                 target = self._store / one.sha256

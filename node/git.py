@@ -38,7 +38,7 @@ _SETTINGS: Final = {
     "maintenance.auto": "false",
     "submodule.recurse": "false",
 }
-# No protocol is called "none", so that nothing is fetched whatever the configuration allows.
+# No protocol is called "none", so that nothing is fetched whatever the configuration allows; newer gits do not even try.
 _ENVIRONMENT: Final = {
     "LC_ALL": "C",
     "GIT_ALLOW_PROTOCOL": "none",
@@ -276,6 +276,12 @@ def failure(command: str, place: Path, output: Output) -> MeshError:
             ErrorCode.UNSUPPORTED,
             f"The repository at {where} belongs to another user, and git refuses to trust it. If you trust it, run: "
             f"git config --global --add safe.directory '{where}'",
+        )
+    if "promisor" in output.said:
+        return MeshError(
+            ErrorCode.UNAVAILABLE,
+            f"The repository at {where} is a partial clone and lacks objects that git {command} needs, and the node "
+            "fetches nothing by itself. Check the commit out there once yourself, then try again.",
         )
     said = _short(output.said) or f"exit status {output.code}"
     return MeshError(ErrorCode.UNAVAILABLE, f"git {command} failed in {where}: {said}")

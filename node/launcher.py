@@ -17,11 +17,12 @@ from node.core.effects import Launch
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, AgentState, End, Session, SessionStatus
+from node.core.model import Address, AgentState, End, Exchange, Session, SessionStatus
 from node.core.prompt import PaneRef
 from node.ledger import Ledger
+from node.lifecycle import Lifecycle, ends
 from node.platform import processes
-from node.ports import Bells, Lifecycle, Store, Terminals, Tx
+from node.ports import Bells, Store, Terminals, Tx
 from node.ports_work import Ground, Grounds, LaunchPlan
 
 _log = logging.getLogger(__name__)
@@ -152,10 +153,9 @@ class Launcher:
             started, pane = await self._open(replace(session, cwd=ground.folder, branch=ground.branch), env, None)
         except MeshError as error:
             _log.warning("session %s could not be started: %s", session.id, error.message)
-            await self._store.write(partial(self._failed, session=session))
-            await self._lifecycle.launch_failed(session.id, error.message)
+            await self._store.write(partial(self._failed, session=session, why=error.message), self._wake)
             return
-        await self._store.write(partial(self._started, session=started, pane=pane, decision="started"), self._ring)
+        await self._store.write(partial(self._started, session=started, pane=pane, decision="started"), self._wake)
 
     async def _resume(self, session: Session) -> None:
         """Resumes by the recorded conversation; without one, or when that fails, starts afresh and says so."""
@@ -182,8 +182,7 @@ class Launcher:
         )
 
     async def _running_again(self, session: Session, pane: PaneRef, decision: str) -> None:
-        await self._store.write(partial(self._started, session=session, pane=pane, decision=decision), self._ring)
-        await self._lifecycle.session_resumed(session.id)
+        await self._store.write(partial(self._started, session=session, pane=pane, decision=decision), self._wake)
 
     async def _open(
         self, session: Session, env: Mapping[str, str], conversation: str | None
@@ -212,7 +211,7 @@ class Launcher:
                 return pane
         return None
 
-    def _started(self, tx: Tx, *, session: Session, pane: PaneRef, decision: str) -> None:
+    def _started(self, tx: Tx, *, session: Session, pane: PaneRef, decision: str) -> tuple[Exchange, ...]:
         now = replace(
             session,
             pane=pane,
@@ -224,15 +223,17 @@ class Launcher:
         tx.drop_launch(session.id)
         tx.hasten(session.id, self._ledger.now_us())
         self._ledger.session_row(tx, now, decision)
+        return self._lifecycle.resumed(tx, session.id)
 
-    def _failed(self, tx: Tx, *, session: Session) -> None:
+    def _failed(self, tx: Tx, *, session: Session, why: str) -> tuple[Exchange, ...]:
         ended = replace(session, status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
         tx.put_session(ended)
         tx.drop_launch(session.id)
         self._ledger.session_row(tx, ended, "launch_failed")
+        return self._lifecycle.launch_failed(tx, session.id, why)
 
-    def _ring(self, _nothing: None) -> None:
-        self._bells.ring(())
+    def _wake(self, changed: tuple[Exchange, ...]) -> None:
+        self._bells.ring(ends(changed))
 
     async def _tell_openers(self, session: Session, text: str) -> None:
         worker = Address(node=self._ledger.node, session=session.id)

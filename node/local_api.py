@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message as WireMessage
 
-from node import codec, errmap
+from node import codec
 from node.core import commands, views
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id, match_prefix

@@ -1,4 +1,4 @@
-"""What every call to the local API passes: the token, a deadline, one way for errors, and an end when the node stops."""
+"""What every call to the local API passes: a token, a deadline, one way for errors, an end when the node stops."""
 
 from __future__ import annotations
 

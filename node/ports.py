@@ -226,18 +226,6 @@ class Broker(Protocol):
     async def note_refusal(self, actor: Address, tool: str, reason: str) -> None: ...
 
 
-class Lifecycle(Protocol):
-    """What the end of a session means for its exchanges."""
-
-    async def session_ended(self, session_id: str) -> None: ...
-    async def session_resumed(self, session_id: str) -> None: ...
-    async def session_removed(self, session_id: str) -> tuple[str, ...]:
-        """The exchanges that failed with it."""
-        ...
-
-    async def launch_failed(self, session_id: str, why: str) -> None: ...
-
-
 class Inbox(Protocol):
     """Hands messages to calls, at least once and never twice for a call that got them."""
 

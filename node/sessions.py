@@ -13,10 +13,11 @@ from node.core import policy
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
-from node.core.model import DEFAULT_WORKSPACE, AgentState, Session, SessionStatus
+from node.core.model import DEFAULT_WORKSPACE, AgentState, Exchange, Session, SessionStatus
 from node.core.text import well_formed
 from node.ledger import Ledger
-from node.ports import Lifecycle, NewSession, Reader, Store, Terminals, Tx
+from node.lifecycle import Lifecycle, ends
+from node.ports import Bells, NewSession, Reader, Store, Terminals, Tx
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class Sessions:
         store: Store,
         terminals: Terminals,
         lifecycle: Lifecycle,
+        bells: Bells,
         ledger: Ledger,
         limits: Limits,
         environment: Mapping[str, str],
@@ -41,6 +43,7 @@ class Sessions:
         self._store = store
         self._terminals = terminals
         self._lifecycle = lifecycle
+        self._bells = bells
         self._ledger = ledger
         self._limits = limits
         self._environment = dict(environment)
@@ -158,7 +161,6 @@ class Sessions:
         changed = await self._change(session, "archived", status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
         if session.pane is not None and session.status is SessionStatus.RUNNING:
             await self._terminals.kill(session.pane)
-        await self._lifecycle.session_ended(session.id)
         return changed
 
     async def unarchive(self, wanted: str) -> tuple[Session, str]:
@@ -185,14 +187,15 @@ class Sessions:
         session = await self._find(wanted)
         if session.pane is not None and session.status is SessionStatus.RUNNING:
             await self._terminals.kill(session.pane)
-        failed = await self._lifecycle.session_removed(session.id)
 
-        def work(tx: Tx) -> None:
+        def work(tx: Tx) -> tuple[Exchange, ...]:
+            failed = self._lifecycle.removed(tx, session.id)
             self._ledger.session_row(tx, session, "removed")
             tx.remove_session(session.id)
+            return failed
 
-        await self._store.write(work)
-        return session.id, failed
+        failed = await self._store.write(work, self._wake)
+        return session.id, tuple(exchange.id for exchange in failed)
 
     async def attach_argv(self, wanted: str) -> tuple[str, ...]:
         """The command that shows a running session's terminal."""
@@ -213,16 +216,20 @@ class Sessions:
     async def _note_end(self, session: Session) -> None:
         ended = self._changed(session, status=SessionStatus.ENDED, state=AgentState.ENDED)
 
-        def work(tx: Tx) -> bool:
+        def work(tx: Tx) -> tuple[Exchange, ...]:
             now = tx.session(session.id)
             if now is None or now.status is not SessionStatus.RUNNING or now.pane != session.pane:
-                return False
-            self._put(tx, replace(ended, nickname=now.nickname, title=now.title), "ended")
-            return True
+                return ()
+            self._put(
+                tx, replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation), "ended"
+            )
+            return self._lifecycle.ended(tx, session.id)
 
-        if await self._store.write(work):
-            _log.info("session %s ended", session.id)
-            await self._lifecycle.session_ended(session.id)
+        await self._store.write(work, self._wake)
+        _log.info("session %s ended", session.id)
+
+    def _wake(self, changed: tuple[Exchange, ...]) -> None:
+        self._bells.ring(ends(changed))
 
     async def archive_by_id(self, session_id: str) -> None:
         """Archives the session of a closed delegation; one that is gone already needs nothing."""
@@ -233,15 +240,16 @@ class Sessions:
     async def _change(self, session: Session, decision: str, **changes: object) -> Session:
         """Changes a session as it is by then: it may have ended or been named since it was found."""
 
-        def work(tx: Tx) -> Session:
+        def work(tx: Tx) -> tuple[Session, tuple[Exchange, ...]]:
             now = tx.session(session.id)
             if now is None:
                 raise MeshError(ErrorCode.NOT_FOUND, f"{session.label} has been removed meanwhile.")
             changed = self._changed(now, **changes)
             self._put(tx, changed, decision)
-            return changed
+            away = changed.status is SessionStatus.ARCHIVED
+            return changed, self._lifecycle.ended(tx, session.id) if away else ()
 
-        return await self._store.write(work)
+        return (await self._store.write(work, lambda done: self._wake(done[1])))[0]
 
     def _changed(self, session: Session, **changes: object) -> Session:
         return replace(session, changed_us=self._ledger.now_us(), **changes)  # type: ignore[arg-type]

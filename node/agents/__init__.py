@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from node.agents.adapter import Adapter
@@ -10,6 +10,7 @@ from node.agents.claude import CLAUDE
 from node.agents.codex import CODEX
 from node.agents.gemini import GEMINI
 from node.agents.generic import GENERIC
+from node.agents.installed import Installed, survey
 from node.agents.opencode import OPENCODE
 from node.agents.qwen import QWEN
 from node.agents.scripted import SCRIPTED
@@ -29,3 +30,11 @@ def adapter_for(argv: Sequence[str]) -> Adapter:
 def adapter_named(name: str) -> Adapter:
     """The adapter of that name; the generic one for a name that is not known any more."""
     return next((adapter for adapter in ADAPTERS if adapter.name == name), GENERIC)
+
+
+def catalogue(env: Mapping[str, str]) -> tuple[Installed, ...]:
+    """What `helio agents` shows: every agent CLI, whether it is on the PATH of `env`, and whether it is known to work.
+
+    Runs each that is there with --version, so it takes some seconds and blocks.
+    """
+    return survey(ADAPTERS, env)

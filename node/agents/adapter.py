@@ -52,6 +52,13 @@ class LaunchContext:
         given = [f"{name}={shlex.quote(value)}" for name, value in self.passed_on.items()]
         return " ".join([*given, shlex.join([*self.helio, "hook", event, "--client", client])])
 
+    def hook_groups(self, table: HookTable, client: str, more: Mapping[str, object]) -> dict[str, list[object]]:
+        """The hooks of every event of `table`, in the form that Claude Code began and others took over."""
+        events = dict.fromkeys(event.partition(":")[0] for event in table.events)
+        return {
+            event: [{"hooks": [{"type": "command", "command": self.hook(event, client), **more}]}] for event in events
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:

@@ -60,9 +60,7 @@ def _setup(context: LaunchContext) -> Setup:
         # Else its tools are found by a search only, and a tool of Claude's own comes first.
         "alwaysLoad": True,
     }
-    events = dict.fromkeys(event.partition(":")[0] for event in HOOKS.events)
-    hooks = {event: [{"hooks": [{"type": "command", "command": context.hook(event, _NAME)}]}] for event in events}
-    settings = {"permissions": {"allow": [f"mcp__{SERVER}"]}, "hooks": hooks}
+    settings = {"permissions": {"allow": [f"mcp__{SERVER}"]}, "hooks": context.hook_groups(HOOKS, _NAME, {})}
     return Setup(
         # With "=", for each of the two would take the words after it as well.
         words=(f"--mcp-config={context.folder / 'mcp.json'}", f"--settings={context.folder / 'settings.json'}"),

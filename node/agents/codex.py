@@ -14,7 +14,7 @@ from node.core.model import AgentState
 from node.core.prompt import PromptProfile
 
 _NAME: Final = "codex"
-# The longest that Codex allows to hooks at an end or an interrupt; one that is longer counts as changed, so as untrusted.
+# The longest that Codex allows hooks of an end or an interrupt; it shortens others, and then takes them for changed.
 _HOOK_SECONDS: Final = 3
 _TOOL_SECONDS: Final = 630
 # What Codex calls the place of a setting that was given on the command line.
@@ -62,11 +62,7 @@ def _setup(context: LaunchContext) -> Setup:
         "required": True,
         "tool_timeout_sec": _TOOL_SECONDS,
     }
-    commands = {event: context.hook(event, _NAME) for event in HOOKS.events}
-    hooks = {
-        event: [{"hooks": [{"type": "command", "command": command, "timeout": _HOOK_SECONDS}]}]
-        for event, command in commands.items()
-    }
+    hooks = context.hook_groups(HOOKS, _NAME, {"timeout": _HOOK_SECONDS})
     settings: dict[str, object] = {
         # The daemon that all terminals share would run the shim outside of the session's terminal, where nobody can be
         # proven to be its caller.
@@ -74,16 +70,15 @@ def _setup(context: LaunchContext) -> Setup:
         f"mcp_servers.{SERVER}": server,
         **{f"hooks.{event}": groups for event, groups in hooks.items()},
         # Trust for these very commands, for this session; the user's and the project's hooks stay as they are.
-        "hooks.state": {_hook_key(event): {"trusted_hash": _hook_hash(event, command)} for event, command in commands.items()},
-    }  # fmt: skip
+        "hooks.state": {
+            f"{_FLAGS}:{_snake(event)}:0:0": {"trusted_hash": _hook_hash(event, context.hook(event, _NAME))}
+            for event in hooks
+        },
+    }
     if context.trusted:
         settings["projects"] = {context.cwd: {"trust_level": "trusted"}}
     words = [word for key, value in settings.items() for word in ("-c", f"{key}={_toml(value)}")]
     return Setup(words=tuple(words))
-
-
-def _hook_key(event: str) -> str:
-    return f"{_FLAGS}:{_snake(event)}:0:0"
 
 
 def _hook_hash(event: str, command: str) -> str:

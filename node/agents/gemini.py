@@ -18,10 +18,11 @@ _HOOK_MS: Final = 5_000
 _TOOL_MS: Final = 630_000
 # Folders to which something is added: they are made anew, and what the user has in them is linked one by one.
 _ADDED_TO: Final = ("extensions", "policies")
-# What a first start writes goes to the user's own folder, as it would without us.
+# Files that a first start writes go to the user's own folder, as they would without us. Not so folders: a link to one
+# that is not there cannot be made into one.
 _USUAL: Final = (
-    "google_accounts.json", "history", "installation_id", "oauth_creds.json", "projects.json", "settings.json",
-    "state.json", "tmp", "trustedFolders.json",
+    "google_accounts.json", "installation_id", "oauth_creds.json", "projects.json", "settings.json", "state.json",
+    "trustedFolders.json",
 )  # fmt: skip
 _POLICY: Final = f"""\
 [[rule]]
@@ -71,11 +72,7 @@ def _setup(context: LaunchContext) -> Setup:
         "env": context.passed_on,
         "timeout": _TOOL_MS,
     }
-    events = dict.fromkeys(event.partition(":")[0] for event in HOOKS.events)
-    hooks = {
-        event: [{"hooks": [{"type": "command", "name": SERVER, "command": context.hook(event, _NAME), "timeout": _HOOK_MS}]}]
-        for event in events
-    }  # fmt: skip
+    hooks = context.hook_groups(HOOKS, _NAME, {"name": SERVER, "timeout": _HOOK_MS})
     extension = {"name": SERVER, "version": "1.0.0", "mcpServers": {SERVER: server}}
     env = {"GEMINI_CLI_HOME": str(context.folder)}
     if context.trusted:

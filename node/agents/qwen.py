@@ -57,11 +57,7 @@ def _setup(context: LaunchContext) -> Setup:
         "env": context.passed_on,
         "timeout": _TOOL_MS,
     }
-    events = dict.fromkeys(event.partition(":")[0] for event in HOOKS.events)
-    hooks = {
-        event: [{"hooks": [{"type": "command", "name": SERVER, "command": context.hook(event, _NAME), "timeout": _HOOK_MS}]}]
-        for event in events
-    }  # fmt: skip
+    hooks = context.hook_groups(HOOKS, _NAME, {"name": SERVER, "timeout": _HOOK_MS})
     defaults = {"mcpServers": {SERVER: server}, "permissions": {"allow": [f"mcp__{SERVER}"]}, "hooks": hooks}
     # The weakest layer of all: lists and servers of the user's are added to it, and any other setting wins over it.
     env = {"QWEN_CODE_SYSTEM_DEFAULTS_PATH": str(context.folder / "defaults.json")}

@@ -17,6 +17,4 @@ def _launches(context: LaunchContext, conversation: str | None) -> Launched:
     return Launched(argv=argv, conversation=conversation or context.session)
 
 
-SCRIPTED = Adapter(
-    name="scripted", programs=frozenset({"helio-agent", MODULE}), prompt=DEMO, launches=_launches
-)
+SCRIPTED = Adapter(name="scripted", programs=frozenset({"helio-agent", MODULE}), prompt=DEMO, launches=_launches)

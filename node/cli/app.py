@@ -37,6 +37,7 @@ SECTIONS = (
             Entry(name="archive", module="node.cli.session_commands", summary="Put a session away, keep its record"),
             Entry(name="unarchive", module="node.cli.session_commands", summary="Take a session out again"),
             Entry(name="rm", module="node.cli.session_commands", summary="Delete a session for good"),
+            Entry(name="palette", module="node.cli.palette_command", summary="Choose a session and type its @nickname"),
         ),
     ),
     Section(
@@ -49,6 +50,16 @@ SECTIONS = (
             Entry(name="steer", module="node.cli.exchange_commands", summary="Change or add to what you want"),
             Entry(name="close", module="node.cli.exchange_commands", summary="Accept or reject what was delivered"),
             Entry(name="cancel", module="node.cli.exchange_commands", summary="Call work off"),
+            Entry(name="approvals", module="node.cli.approval_commands", summary="Decide what agents may do, or not"),
+        ),
+    ),
+    Section(
+        heading="Agents and workspaces",
+        entries=(
+            Entry(name="agents", module="node.cli.agent_command", summary="List agent CLIs and whether they work"),
+            Entry(name="install", module="node.cli.install_commands", summary="Make an agent CLI know heliograph"),
+            Entry(name="uninstall", module="node.cli.install_commands", summary="Undo what install did"),
+            Entry(name="workspace", module="node.cli.workspace_commands", summary="Set up places where sessions run"),
         ),
     ),
     Section(

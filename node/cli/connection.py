@@ -31,11 +31,7 @@ def on_node(work: Callable[[LocalClient], Awaitable[T]], *, patience_s: float | 
 
 def labels_for_completion(*, archived: bool) -> tuple[str, ...]:
     """What names a session, or nothing when the node does not answer quickly: a completion never complains."""
-    try:
-        sessions = on_node(lambda node: node.sessions(archived=archived), patience_s=COMPLETION_SECONDS)
-    except (MeshError, OSError):
-        return ()
-    return tuple(session.label for session in sessions)
+    return tuple(session.label for session in _quickly(lambda node: node.sessions(archived=archived)))
 
 
 def exchange_ids_for_completion() -> tuple[tuple[str, str], ...]:
@@ -48,8 +44,27 @@ def question_ids_for_completion() -> tuple[tuple[str, str], ...]:
     return tuple((question, exchange.title) for exchange in _open_exchanges() for question in exchange.questions)
 
 
+def approval_ids_for_completion() -> tuple[tuple[str, str], ...]:
+    """Ids of open approvals with what they are about, or nothing when the node does not answer quickly."""
+    return tuple((approval.id, approval.subject) for approval in _quickly(lambda node: node.approvals()))
+
+
+def workspaces_for_completion() -> tuple[str, ...]:
+    """Names of workspaces, or nothing when the node does not answer quickly."""
+    return tuple(workspace.name for workspace in _quickly(lambda node: node.workspaces()))
+
+
+def agents_for_completion() -> tuple[str, ...]:
+    """Names of agent CLIs, or nothing when the node does not answer quickly."""
+    return tuple(agent.name for agent in _quickly(lambda node: node.agents()))
+
+
 def _open_exchanges() -> tuple[ExchangeView, ...]:
+    return _quickly(lambda node: node.exchanges())
+
+
+def _quickly(work: Callable[[LocalClient], Awaitable[tuple[T, ...]]]) -> tuple[T, ...]:
     try:
-        return on_node(lambda node: node.exchanges(), patience_s=COMPLETION_SECONDS)
+        return on_node(work, patience_s=COMPLETION_SECONDS)
     except (MeshError, OSError):
         return ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from node.cli.console import Console, Tone
-from node.cli.text import Column, barred, one_line, table
+from node.cli.text import Column, barred, one_line, plural, table
 from node.cli.times import MICRO, age, moment
 from node.core.ids import short
 from node.core.model import End, Kind, MessageKind, Status
 from node.core.prompt import HeldReason
 from node.core.views import ConversationView, ExchangeView, LadderView, MessageView
+from node.core.views_work import FileView
 
 ARROW = "->"
 _TONES = {
@@ -75,6 +76,8 @@ def head(exchange: ExchangeView, console: Console) -> list[str]:
         lines.append(
             f"  chain     {short(exchange.chain)}: {f' {ARROW} '.join(one_line(hop) for hop in exchange.hops)}"
         )
+    if exchange.branch:
+        lines.append(f"  branch    {one_line(exchange.branch)}")
     if exchange.parent:
         lines.append(f"  part of   {short(exchange.parent)}")
     if exchange.reason:
@@ -93,11 +96,20 @@ def message_lines(message: MessageView, exchange: ExchangeView, console: Console
         f"{number}  {one_line(message.sender)} {ARROW} {one_line(recipient)}  {message.id}{answers}",
         *([f"  title: {one_line(message.title)}"] if message.title and message.title != exchange.title else []),
         *barred(message.text, console.columns),
+        *(f"  file: {file_words(file)}" for file in message.files),
     ]
     if message.withheld:
         lines.append(console.tint("  withheld by the screen: it reached nobody", Tone.BAD))
         lines += why_withheld(message, console.columns)
     return [*lines, f"  {ladder_line(message.ladder)}"]
+
+
+def file_words(file: FileView) -> str:
+    """A file's name, its size, the beginning of its hash, and where it landed."""
+    size = f"{plural(file.size, 'byte')}" if file.size < 10_000 else f"{file.size:,} bytes"
+    what = f"folder with {plural(file.entries, 'entry', 'entries')}, {size}" if file.folder else size
+    where = f"at {one_line(file.path)}" if file.path is not None else "not landed"
+    return f"{one_line(file.name)}  {what}  sha256 {one_line(file.short_hash)}  {where}"
 
 
 def why_withheld(message: MessageView, columns: int | None) -> list[str]:

@@ -51,9 +51,41 @@ def _complete_question(_ctx: click.Context, _param: click.Parameter, incomplete:
     ]
 
 
+def _complete_approval(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from node.cli.connection import approval_ids_for_completion
+
+    found = approval_ids_for_completion()
+    return [
+        CompletionItem(approval, help=shorten(one_line(subject), _COMPLETION_COLUMNS))
+        for approval, subject in found
+        if approval.startswith(incomplete.lower())
+    ]
+
+
+def complete_workspace(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Workspaces whose name begins so, whatever its case."""
+    from node.cli.connection import workspaces_for_completion
+
+    wanted = incomplete.casefold()
+    return [CompletionItem(name) for name in workspaces_for_completion() if name.casefold().startswith(wanted)]
+
+
+def complete_agent(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Agent CLIs whose name begins so."""
+    from node.cli.connection import agents_for_completion
+
+    return [CompletionItem(name) for name in agents_for_completion() if name.startswith(incomplete)]
+
+
 session_argument = click.argument("session", metavar="SESSION", shell_complete=_complete_session)
 put_away_argument = click.argument("put_away", metavar="SESSION", shell_complete=_complete_session)
 exchange_argument = click.argument("exchange", metavar="ID", shell_complete=_complete_exchange)
+approval_argument = click.argument("approval", metavar="ID", shell_complete=_complete_approval)
+workspace_argument = click.argument("workspace", metavar="NAME", shell_complete=complete_workspace)
+workspaces_argument = click.argument(
+    "workspaces", nargs=-1, metavar="[WORKSPACE...]", shell_complete=complete_workspace
+)
+agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT...]", shell_complete=complete_agent)
 question_argument = click.argument("question", metavar="ASK-ID", shell_complete=_complete_question)
 
 

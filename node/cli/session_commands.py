@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from node.cli.command import ExampleCommand, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Json, Tone, plain, print_document
-from node.cli.options import json_option, put_away_argument, session_argument
+from node.cli.options import complete_agent, complete_workspace, json_option, put_away_argument, session_argument
 from node.cli.text import Column, listed, one_line, plural, table
 from node.cli.times import age
 from node.core.errors import ErrorCode, MeshError
@@ -41,6 +42,11 @@ _OF_THE_TERMINAL_PREFIXES = (
 )
 
 
+def _complete_command(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Agent CLIs for the first word; what follows it is the program's own business."""
+    return [] if ctx.params.get("command") else complete_agent(ctx, param, incomplete)
+
+
 @examples(
     "helio run --nick payments -- claude",
     "helio run -d --title 'Nightly tests' -- codex --full-auto",
@@ -48,13 +54,18 @@ _OF_THE_TERMINAL_PREFIXES = (
 @click.command("run", cls=ExampleCommand, context_settings={"allow_interspersed_args": False})
 @click.option("--nick", default="", metavar="NAME", help="Nickname others reach it by: 1-32 letters, digits, . - _")
 @click.option("--title", default="", help="What it is for  [default: derived from the command]")
-@click.option("--workspace", default="", metavar="NAME", help="Where it runs  [default: this machine]")
+@click.option(
+    "--workspace", default="", metavar="NAME", help="Where it runs  [default: this machine]",
+    shell_complete=complete_workspace,
+)  # fmt: skip
 @click.option(
     "--attach/--no-attach", "attach", default=None, help="Show it at once  [default: yes, when typed at a terminal]"
 )
 @click.option("-d", "--detach", is_flag=True, help="The same as --no-attach.")
 @json_option
-@click.argument("command", nargs=-1, required=True, metavar="-- CMD...", type=click.UNPROCESSED)
+@click.argument(
+    "command", nargs=-1, required=True, metavar="-- CMD...", type=click.UNPROCESSED, shell_complete=_complete_command
+)
 def run_command(
     *, nick: str, title: str, workspace: str, attach: bool | None, detach: bool, in_json: bool, command: tuple[str, ...]
 ) -> None:

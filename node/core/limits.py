@@ -44,7 +44,6 @@ class Limits:
     report_quiet_s: int = 180
     tick_s: int = 4
     repeat_window_s: int = 900
-    calls_kept_per_session: int = 256
     landing_s: int = 3_600
     files_per_message: int = 20
     message_bytes: int = 67_108_864

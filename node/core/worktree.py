@@ -154,11 +154,14 @@ def parse_status(answer: str) -> Changes:
 def parse_checkouts(answer: str) -> tuple[Checkout, ...]:
     """What `git worktree list --porcelain -z` says."""
     found: list[Checkout] = []
-    for record in answer.split("\0\0")[:-1]:
-        first, *rest = record.split("\0")
+    *records, rest = answer.split("\0\0")
+    if rest:
+        _not_understood("worktree list", rest)
+    for record in records:
+        first, *lines = record.split("\0")
         if not first.startswith("worktree "):
             _not_understood("worktree list", first)
-        refs = [line.removeprefix("branch ") for line in rest if line.startswith("branch ")]
+        refs = [line.removeprefix("branch ") for line in lines if line.startswith("branch ")]
         branch = branch_of(refs[0]) if refs else None
         found.append(Checkout(path=first.removeprefix("worktree "), branch=branch))
     return tuple(found)

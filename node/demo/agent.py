@@ -2,7 +2,8 @@
 
 It has a prompt like the agents it stands for, starts `helio mcp` as its MCP server, and takes a turn when a line is
 entered. With --control it decides nothing: whoever connects to that unix socket is its script, is told of every line
-that was entered, and makes the calls. Without a script it delivers a short reply to whatever it is asked.
+that was entered, and makes the calls. Without a script, or when that has left, it delivers a short reply to whatever it
+is asked.
 """
 
 from __future__ import annotations
@@ -97,13 +98,19 @@ class Script:
         path.chmod(0o600)
         self._server.listen(1)
         self._connection: socket.socket | None = None
+        # What is said before the script has come for the first time is kept for it.
+        self._early: list[bytes] | None = []
         self._lock = threading.Lock()
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
         while True:
             connection, _ = self._server.accept()
-            self._connection = connection
+            with self._lock:
+                self._connection = connection
+                for line in self._early or ():
+                    connection.sendall(line)
+                self._early = None
             with connection, connection.makefile("rb") as lines:
                 for line in lines:
                     order = json.loads(line)
@@ -116,15 +123,18 @@ class Script:
         self.tell({"id": order.get("id"), "result": result})
 
     def tell(self, what: Mapping[str, object]) -> bool:
-        """Sends an answer or an event; False when nobody is connected."""
-        connection = self._connection
-        if connection is None:
-            return False
-        try:
-            with self._lock:
-                connection.sendall(json.dumps(what).encode("utf-8") + b"\n")
-        except OSError:
-            return False
+        """Sends an answer or an event, or keeps it for a script that is yet to come; False when the script has left."""
+        line = json.dumps(what).encode("utf-8") + b"\n"
+        with self._lock:
+            if self._early is not None:
+                self._early.append(line)
+                return True
+            if self._connection is None:
+                return False
+            try:
+                self._connection.sendall(line)
+            except OSError:
+                return False
         return True
 
 

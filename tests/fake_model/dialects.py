@@ -51,7 +51,7 @@ def _pieces(text: str) -> Iterator[str]:
     yield from re.findall(r"\S+\s*|\s+", text)
 
 
-# --- Anthropic Messages ------------------------------------------------------------------------------------------------
+# --- Anthropic Messages -----------------------------------------------------------------------------------------------
 
 
 def _read_messages(body: Json) -> tuple[tuple[Tool, ...], str, tuple[tuple[str, str], ...]]:
@@ -95,7 +95,7 @@ def _messages_stream(request: Request, answer: Answer) -> Iterator[Event]:
     yield "message_stop", {"type": "message_stop"}
 
 
-# --- OpenAI Chat Completions -------------------------------------------------------------------------------------------
+# --- OpenAI Chat Completions ------------------------------------------------------------------------------------------
 
 _CHAT_TOKENS = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
@@ -143,7 +143,7 @@ def _chat_stream(request: Request, answer: Answer) -> Iterator[Event]:
     yield "", "[DONE]"
 
 
-# --- OpenAI Responses --------------------------------------------------------------------------------------------------
+# --- OpenAI Responses -------------------------------------------------------------------------------------------------
 
 
 def _read_responses(body: Json) -> tuple[tuple[Tool, ...], str, tuple[tuple[str, str], ...]]:
@@ -214,7 +214,7 @@ def _responses_stream(request: Request, answer: Answer) -> Iterator[Event]:
     yield event("response.completed", response=body)
 
 
-# --- Gemini ------------------------------------------------------------------------------------------------------------
+# --- Gemini -----------------------------------------------------------------------------------------------------------
 
 
 def _read_gemini(body: Json) -> tuple[tuple[Tool, ...], str, tuple[tuple[str, str], ...]]:

@@ -60,7 +60,9 @@ def _result(log: Path, name: str, message: Mapping[str, object]) -> dict[str, ob
     given = params if isinstance(params, dict) else {}
     if method == "initialize":
         info = {"name": name, "version": "1"}
-        return {"result": {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}}
+        return {
+            "result": {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+        }
     if method == "tools/list":
         schema = {"type": "object", "properties": {}}
         return {"result": {"tools": [{"name": tool, "description": tool, "inputSchema": schema} for tool in TOOLS]}}

@@ -113,11 +113,9 @@ def _filled(value: object, said: str) -> object:
 
 def _filled_text(text: str, said: str) -> str:
     def found(wanted: re.Match[str]) -> str:
-        last = None
-        for last in re.finditer(wanted[1], said):
-            pass
-        if last is None:
+        hits = list(re.finditer(wanted[1], said))
+        if not hits:
             return ""
-        return last[1] if last.re.groups else last[0]
+        return hits[-1][1] if hits[-1].re.groups else hits[-1][0]
 
     return re.sub(r"\{\{(.+?)\}\}", found, text)

@@ -44,7 +44,7 @@ class FakeModel:
         self._scripts: defaultdict[str, list[Turn]] = defaultdict(list)
         self._gates: defaultdict[str, threading.Event] = defaultdict(threading.Event)
         self._changed = threading.Condition()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"model": self}))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
@@ -115,76 +115,80 @@ class FakeModel:
         return NO_MORE
 
 
-def _handler(model: FakeModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Handler(BaseHTTPRequestHandler):
+    """One connection of a client."""
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Silence: the tests look at `model.requests`."""
+    protocol_version = "HTTP/1.1"
+    model: FakeModel
 
-        def do_GET(self) -> None:
-            listed = {"id": "fake-model", "object": "model", "type": "model", "display_name": "Fake"}
-            if urlsplit(self.path).path.endswith("/models"):
-                self._json(200, {"object": "list", "data": [listed], "has_more": False})
+    def log_message(self, format: str, *args: object) -> None:
+        """Silence: the tests look at `model.requests`."""
+
+    def do_GET(self) -> None:
+        """The list of models, which some clients ask for."""
+        listed = {"id": "fake-model", "object": "model", "type": "model", "display_name": "Fake"}
+        if urlsplit(self.path).path.endswith("/models"):
+            self._json(200, {"object": "list", "data": [listed], "has_more": False})
+        else:
+            self._json(404, {"error": {"type": "not_found_error", "message": self.path}})
+
+    def do_HEAD(self) -> None:
+        """As a GET, without the body."""
+        self.do_GET()
+
+    def do_POST(self) -> None:
+        """What a model is asked."""
+        raw = self._body()
+        path = urlsplit(self.path).path
+        wanted = re.fullmatch(r"/s/([^/]+)(/.*)", path)
+        if _COUNTS.search(path):
+            self._json(200, {"input_tokens": len(raw) // 4, "totalTokens": len(raw) // 4})
+            return
+        dialect = next((DIALECTS[name] for shape, name in _PATHS if shape.search(path)), None)
+        if wanted is None or dialect is None:
+            self._json(404, {"error": {"type": "not_found_error", "message": path}})
+            return
+        request = _request(dialect, wanted[1], path, json.loads(raw or b"{}"))
+        answer = self.model.take(request)
+        try:
+            if request.stream:
+                self._stream(dialect.stream(request, answer))
             else:
-                self._json(404, {"error": {"type": "not_found_error", "message": self.path}})
-
-        do_HEAD = do_GET
-
-        def do_POST(self) -> None:
-            raw = self._body()
-            path = urlsplit(self.path).path
-            wanted = re.fullmatch(r"/s/([^/]+)(/.*)", path)
-            if _COUNTS.search(path):
-                self._json(200, {"input_tokens": len(raw) // 4, "totalTokens": len(raw) // 4})
-                return
-            dialect = next((DIALECTS[name] for shape, name in _PATHS if shape.search(path)), None)
-            if wanted is None or dialect is None:
-                self._json(404, {"error": {"type": "not_found_error", "message": path}})
-                return
-            request = _request(dialect, wanted[1], path, json.loads(raw or b"{}"))
-            answer = model.take(request)
-            try:
-                if request.stream:
-                    self._stream(dialect.stream(request, answer))
-                else:
-                    self._json(200, dialect.plain(request, answer))
-            except (BrokenPipeError, ConnectionResetError):
-                # The client gave up waiting, which is its right.
-                self.close_connection = True
-
-        def _body(self) -> bytes:
-            if self.headers.get("transfer-encoding", "").lower() != "chunked":
-                return self.rfile.read(int(self.headers.get("content-length") or 0))
-            raw = b""
-            while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
-                raw += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-            return raw
-
-        def _json(self, status: int, data: Json) -> None:
-            raw = json.dumps(data).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(raw)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(raw)
-
-        def _stream(self, events: Iterator[Event]) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("connection", "close")
-            self.end_headers()
+                self._json(200, dialect.plain(request, answer))
+        except (BrokenPipeError, ConnectionResetError):
+            # The client gave up waiting, which is its right.
             self.close_connection = True
-            for name, data in events:
-                text = data if isinstance(data, str) else json.dumps(data)
-                head = f"event: {name}\n" if name else ""
-                self.wfile.write(f"{head}data: {text}\n\n".encode())
-                self.wfile.flush()
 
-    return Handler
+    def _body(self) -> bytes:
+        if self.headers.get("transfer-encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        raw = b""
+        while size := int(self.rfile.readline().split(b";")[0] or b"0", 16):
+            raw += self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+        return raw
+
+    def _json(self, status: int, data: Json) -> None:
+        raw = json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(raw)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(raw)
+
+    def _stream(self, events: Iterator[Event]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for name, data in events:
+            text = data if isinstance(data, str) else json.dumps(data)
+            head = f"event: {name}\n" if name else ""
+            self.wfile.write(f"{head}data: {text}\n\n".encode())
+            self.wfile.flush()
 
 
 def _request(dialect: Dialect, script: str, path: str, body: Json) -> Request:

@@ -34,6 +34,7 @@ from node.core.transfer import Attachment
 from node.exchanges import Exchanges, People
 from node.inbox import Inbox
 from node.ledger import Ledger
+from node.lifecycle import Lifecycle, ends
 from node.notices import ManyBells, Notices
 from node.ports import Blocked, Call, RowFilter, Screener, Tx
 from node.ports_work import LaunchPlan
@@ -212,6 +213,19 @@ class Mesh:
         """The node after it went away without a word to its callers: a new one over the same file."""
         await self.store.close()
         return await Mesh.open(self.path, limits=self.limits, clock=self.clock, entropy=self.entropy)
+
+    async def ends(self, agent: Agent) -> None:
+        """The agent's terminal ends."""
+        lifecycle = Lifecycle(self.ledger)
+        await self.store.write(lambda tx: lifecycle.ended(tx, agent.session.id), lambda e: self.bells.ring(ends(e)))
+
+    async def removes(self, agent: Agent) -> tuple[str, ...]:
+        """The agent's session is deleted; the exchanges which failed with it."""
+        lifecycle = Lifecycle(self.ledger)
+        failed = await self.store.write(
+            lambda tx: lifecycle.removed(tx, agent.session.id), lambda e: self.bells.ring(ends(e))
+        )
+        return tuple(exchange.id for exchange in failed)
 
     async def seat(self, nickname: str, **changes: object) -> Agent:
         """A running session of that name, as a record."""

@@ -279,7 +279,7 @@ async def test_a_note_to_one_end_is_not_shown_to_the_other(tmp_path: Path) -> No
         alice, bob, _ = await trio(mesh)
         opened = await alice.request(bob)
         await bob.read()
-        await mesh.broker.session_ended(bob.session.id)
+        await mesh.ends(bob)
         assert len(texts(await alice.read())) == 1
         (for_alice,) = await alice.list(opened.exchange.id)
         (for_bob,) = await bob.list(opened.exchange.id)
@@ -296,11 +296,11 @@ async def test_an_ended_agent_is_told_of_once_and_a_deleted_session_fails_its_wo
         alice, bob, carol = await trio(mesh)
         for_bob, for_carol = await alice.request(bob), await alice.request(carol)
         for _ in range(3):
-            await mesh.broker.session_ended(bob.session.id)
+            await mesh.ends(bob)
         (told,) = texts(await alice.read())
         assert "ended without delivering" in told
         assert await status_of(mesh, for_bob.exchange.id) is Status.STARTING
-        assert await mesh.broker.session_removed(bob.session.id) == (for_bob.exchange.id,)
+        assert await mesh.removes(bob) == (for_bob.exchange.id,)
         assert await status_of(mesh, for_bob.exchange.id) is Status.FAILED
         assert await status_of(mesh, for_carol.exchange.id) is Status.STARTING
         assert len(texts(await alice.read())) == 1

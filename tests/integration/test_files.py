@@ -113,14 +113,14 @@ def test_each_bad_file_of_a_call_is_named_and_none_goes(bench: Bench, monkeypatc
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("sock")
         names = ["good", "link-to-hosts", "fifo", "../../x", "dir-with-symlink-out", "sock", "loop", "round", "gone",
-                 "~/x", "good/x", "", "nul\0", "x" * 1_025, "\ud800", "good\nforged"]  # fmt: skip
+                 "~/x", "good/x", "", "nul\0", "./" * 600 + "good", "\ud800", "good\nforged"]  # fmt: skip
         refusal = bench.refused(*names)
     assert refusal.code is ErrorCode.INVALID_ARGUMENT
     said = refusal.details["refused"]
     assert isinstance(said, tuple)
     assert [line.split(" ")[0][:40] for line in said] == [
         "link-to-hosts", "fifo", "../../x", "dir-with-symlink-out/out", "dir-with-symlink-out/pipe", "sock", "loop",
-        "round/again", "gone", "~/x", "good/x", "(an", "nul\\x00", "x" * 40, "\\u{d800}", "good\\x0aforged",
+        "round/again", "gone", "~/x", "good/x", "(an", "nul\\x00", "./" * 20, "\\u{d800}", "good\\x0aforged",
     ]  # fmt: skip
     assert all(line in refusal.message for line in said)
     assert not any(path.exists() for path in (bench.home / "inbox", bench.base.parent / "x"))
@@ -128,6 +128,19 @@ def test_each_bad_file_of_a_call_is_named_and_none_goes(bench: Bench, monkeypatc
 
 def test_a_device_is_refused_unopened_even_when_allowed(bench: Bench) -> None:
     assert "is a device" in bench.refused("/dev/zero", allowed=("/dev/zero",)).message
+
+
+def test_a_file_is_no_folder_on_the_way_to_another(bench: Bench) -> None:
+    bench.write("a")
+    bench.write("b")
+    for path in ("a/b", "a/../b", "a/./b"):
+        assert "Not a directory" in bench.refused(path).message
+    assert len(bench.stage("a/")) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux: files of /proc say that they are empty")
+def test_a_file_with_more_in_it_than_it_says_is_refused(bench: Bench) -> None:
+    assert bench.refused("/proc/self/status", allowed=("/proc",)).code is ErrorCode.WRONG_STATE
 
 
 def test_a_file_outside_goes_when_a_person_allows_exactly_that(bench: Bench) -> None:
@@ -227,13 +240,13 @@ class Copying:
 
 
 def test_the_twenty_first_file_is_refused(bench: Bench) -> None:
-    names = [bench.write(f"f{number}").name for number in range(21)]
+    names = [bench.write(f"f{number}").name for number in range(20)]
     copying = Copying()
-    refusal = bench.with_(progress=copying).refused(*names)
+    refusal = bench.with_(progress=copying).refused(*names, "not even there")
     assert refusal.code is ErrorCode.LIMIT
     assert "files_per_message" in refusal.message
     assert copying.paths == []
-    assert len(bench.stage(*names[:20])) == 20
+    assert len(bench.stage(*names)) == 20
 
 
 def test_one_byte_more_than_64_mb_in_20_files_is_refused_before_any_is_copied(bench: Bench) -> None:
@@ -262,6 +275,15 @@ def test_the_entries_of_all_folders_count_together(bench: Bench) -> None:
     assert len(bench.with_(limits=replace(LIMITS, folder_entries=4)).stage("a", "b")) == 2
     refusal = bench.with_(limits=replace(LIMITS, folder_entries=3)).refused("a", "b")
     assert "folder_entries" in refusal.message
+
+
+def test_a_folder_is_read_no_further_than_the_limit(bench: Bench) -> None:
+    for number in range(50):
+        bench.write(f"box/{number}")
+    looks = Copying()
+    refusal = bench.with_(limits=replace(LIMITS, folder_entries=3), progress=looks).refused("box")
+    assert refusal.code is ErrorCode.LIMIT
+    assert looks.paths == ["box/"]
 
 
 def test_names_that_are_one_elsewhere_are_refused_in_a_folder(bench: Bench) -> None:

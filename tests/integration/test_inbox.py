@@ -263,7 +263,7 @@ async def test_a_wait_ends_when_its_exchange_does(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(alice.wait(exchange, 600))
             await until(lambda: mesh.blocked(alice, bob))
-            await mesh.broker.session_removed(bob.session.id)
+            await mesh.removes(bob)
         (told,) = texts(waiting.result())
         assert "deleted" in told
         with refused(ErrorCode.WRONG_STATE, "Failed"):

@@ -14,7 +14,8 @@ from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import Address, AgentState, Author, End, Kind, Ladder, MessageKind, SessionStatus, Status
 from node.core.timeline_check import ProblemCode
-from node.local_api import SERVICE, Door
+from node.local_api import SERVICE
+from node.local_door import Door
 from node.ports import NewSession, RowFilter
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins import HOSTILE, METHODS, NODE, Node, exchange, message, played, refusal

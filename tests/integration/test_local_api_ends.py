@@ -12,8 +12,9 @@ import pytest
 from node import errmap
 from node.core.errors import ErrorCode
 from node.grpc_setup import aio, grpc, unix_target
-from node.local_api import SERVICE, Door
+from node.local_api import SERVICE
 from node.local_client import LocalClient
+from node.local_door import Door
 from node.platform import paths
 from node.ports import RowFilter
 from node.wire.v1 import local_pb2 as pb

@@ -1,123 +1,26 @@
-"""Workspaces for real: sandboxes of bubblewrap in panes of tmux, and a box behind ssh on loopback."""
+"""Sandboxes of bubblewrap for real, in panes of tmux: what they see, who they are, and how they end."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import shutil
-import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-import node
-from node.callers import Callers, Proof
 from node.core import workspace as rules
 from node.core.errors import ErrorCode, MeshError
 from node.core.prompt import PaneRef
-from node.core.workspace import Workspace
 from node.terminal import Tmux
-from node.workspaces import Place
 from node.workspaces.bubblewrap import Bubblewrap
-from node.workspaces.command import Command
-from node.workspaces.driver import Wrapped
-from tests.terminals import terminal, until
-
-SESSION, OTHER = "a" * 16, "b" * 16
-# The package under test, for programs which are started elsewhere.
-SOURCE = {"PYTHONPATH": str(Path(node.__file__).parent.parent)}
-HOSTILE = ("a b", "quo'te\"s", "new\nline", "$(touch pwned)`x`", "-rf", "*;&|", "ümläut")
+from tests.terminals import until
+from tests.workspace_lab import HOSTILE, OTHER, SESSION, SOURCE, Lab, lab, open_door, read_result
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only on Linux: bubblewrap sandboxes")
 
-
-@dataclass(slots=True)
-class Door:
-    """The node's socket for agents: proves whoever connects, and says so."""
-
-    path: Path
-    callers: Callers
-    proofs: list[Proof] = field(default_factory=list)
-    refusals: list[str] = field(default_factory=list)
-
-    async def serve(self) -> None:
-        self.path.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(os.fspath(self.path))
-            listener.listen()
-            listener.setblocking(False)
-            while True:
-                sock, _ = await asyncio.get_running_loop().sock_accept(listener)
-                with sock:
-                    try:
-                        self.proofs.append(await self.callers.prove(sock))
-                        answer = b"proven"
-                    except MeshError as error:
-                        self.refusals.append(error.message)
-                        answer = b"refused"
-                    await asyncio.get_running_loop().sock_sendall(sock, answer)
-
-
-@asynccontextmanager
-async def open_door(path: Path, tmux: Tmux) -> AsyncIterator[Door]:
-    door = Door(path=path, callers=Callers(tmux, os.getuid()))
-    async with asyncio.TaskGroup() as tasks:
-        serving = tasks.create_task(door.serve())
-        await until(path.exists, "the node's socket")
-        try:
-            yield door
-        finally:
-            serving.cancel()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lab:
-    """A node's home with things in it that nobody else may see, a project, and a terminal server."""
-
-    place: Place
-    tmux: Tmux
-    project: Path
-    person: Path
-
-    @property
-    def env(self) -> dict[str, str]:
-        return {"PATH": os.environ["PATH"], "HELIOGRAPH_SESSION": SESSION, "SECRET": "s3cret", "LANG": "C.UTF-8"}
-
-    async def start(self, wrapped: Wrapped) -> PaneRef:
-        return await self.tmux.start(wrapped.argv, cwd=wrapped.cwd, env=wrapped.env, name="test")
-
-
-@asynccontextmanager
-async def lab(tmp_path: Path) -> AsyncIterator[Lab]:
-    home = tmp_path / "home"
-    project, person = tmp_path / "pro ject's", tmp_path / "person"
-    for folder in (home / "identity", home / "inbox" / SESSION, home / "inbox" / OTHER, project, person):
-        folder.mkdir(mode=0o700, parents=True)
-    for path in (
-        home / "node.db", home / "identity" / "key", home / "inbox" / OTHER / "file", home / "inbox" / SESSION / "file",
-        person / "diary",
-    ):  # fmt: skip
-        path.write_text(path.name)
-    subprocess.run(["git", "init", "-q", str(project)], check=True)
-    async with terminal(home) as tmux:
-        (home / "run" / "token").write_text("token")
-        yield Lab(place=Place(home=home, run=home / "run"), tmux=tmux, project=project, person=person)
-
-
-async def read_result(project: Path, name: str = "seen") -> dict[str, str]:
-    await until((project / name).exists, "what the program saw")
-    found: dict[str, str] = json.loads((project / name).read_text())
-    return found
-
-
-# --- bubblewrap -------------------------------------------------------------------------------------------------------
 
 PROBE = r"""
 import json, os, pathlib, socket, sys, time
@@ -149,7 +52,7 @@ def save(name):
     pathlib.Path(name + '.part').write_text(json.dumps(seen))
     os.rename(name + '.part', name)
 
-seen['cwd'], seen['home'] = os.getcwd(), os.environ['HOME']
+seen['cwd'], seen['HOME'] = os.getcwd(), os.environ['HOME']
 seen['env'] = ' '.join(sorted(os.environ))
 for name in ('node.db', 'identity/key', f'inbox/{other}/file', f'inbox/{session}/file', 'run/token', 'run/tmux.sock'):
     attempt(name, (home / name).read_text)
@@ -159,7 +62,7 @@ attempt('diary', (person / 'diary').read_text)
 attempt('shadow', pathlib.Path('/etc/shadow').read_text)
 attempt('write project', write('written'))
 attempt('write home', write(pathlib.Path.home() / 'kept'))
-attempt('write tmp', write('/tmp/mine'))
+attempt('write tmp', write(f'/tmp/mine-{node_pid}'))
 attempt('write inbox', write(home / 'inbox' / session / 'new'))
 attempt('write usr', write('/usr/new'))
 attempt('write root', write('/new'))
@@ -221,13 +124,11 @@ def test_what_a_sandbox_sees_and_who_it_is(tmp_path: Path, network: str) -> None
                 names = {"HELIOGRAPH_HOME", "HELIOGRAPH_SESSION", "HOME", "LANG", "MORE", "PATH", "PYTHONPATH"}
                 assert set(seen.pop("env").split()) - {"LC_CTYPE", "PWD"} == {*names, "TERM"}
                 assert seen.pop("door") == "proven"
-                assert [proof.pane for proof in door.proofs] == [pane]
-                assert door.proofs[0].full
+                assert (door.proofs[0].pane, door.proofs[0].full) == (pane, True)
                 # bwrap, the first process of the sandbox's own process namespace, and the probe.
                 assert seen.pop("processes") == "2"
                 assert seen == {
-                    "cwd": str(here.project), "home": str(own), "home": str(own) if False else seen["home"],
-                    **{key: seen[key] for key in ()},
+                    "cwd": str(here.project), "HOME": str(own), "home": "['inbox', 'run', 'workspaces']",
                     "node.db": "FileNotFoundError", "identity/key": "FileNotFoundError",
                     f"inbox/{OTHER}/file": "FileNotFoundError", f"inbox/{SESSION}/file": "file",
                     "run/token": "FileNotFoundError", "run/tmux.sock": "FileNotFoundError", "run": "['agent.sock']",
@@ -240,7 +141,152 @@ def test_what_a_sandbox_sees_and_who_it_is(tmp_path: Path, network: str) -> None
                     "socket": str(here.place.run / "agent.sock"),
                 }  # fmt: skip
                 assert (own / "kept").read_text() == "x"
-                assert not Path("/tmp/mine").exists()  # noqa: S108  (the probe's, had it been seen outside)
+                assert not Path(f"/tmp/mine-{os.getpid()}").exists()  # noqa: S108  (what the probe wrote)
             listener.close()
+
+    asyncio.run(scenario())
+
+
+@linux
+def test_a_running_sandbox_finds_a_node_that_was_started_anew(tmp_path: Path) -> None:
+    workspace = rules.add("lab", "bubblewrap", {}, ())
+
+    async def scenario() -> None:
+        async with lab(tmp_path) as here:
+            path = here.place.run / "agent.sock"
+            async with open_door(path, here.tmux):
+                await Bubblewrap(here.place).boot(workspace)
+                wrapped = Bubblewrap(here.place).wrap(
+                    workspace, probe(here, 1), str(here.project), here.env, given=SOURCE
+                )
+                pane = await here.start(wrapped)
+                await read_result(here.project)
+            (here.project / "restarted").touch()
+            path.unlink()
+            async with open_door(path, here.tmux) as door:
+                driver = Bubblewrap(here.place)
+                assert "a node that has ended" in str(await driver.state(workspace))
+                await driver.boot(workspace)
+                assert str(await driver.state(workspace)) == "on"
+                await read_result(here.project, "seen again")
+                assert door.proofs[-1].pane == pane
+
+    asyncio.run(scenario())
+
+
+@linux
+def test_off_ends_every_sandbox_of_that_workspace_only(tmp_path: Path) -> None:
+    first, second = (rules.add(name, "bubblewrap", {}, ()) for name in ("first", "second"))
+    # What it starts in the background, in a session of its own, must not outlive it either.
+    words = ("sh", "-c", "setsid sleep 1000 & echo $$ > started; exec sleep 1000")
+
+    async def scenario() -> None:
+        async with lab(tmp_path) as here, open_door(here.place.run / "agent.sock", here.tmux):
+            driver = Bubblewrap(here.place)
+            panes: list[PaneRef] = []
+            for workspace in (first, first, second):
+                await driver.boot(workspace)
+                panes.append(await here.start(driver.wrap(workspace, words, str(here.project), here.env)))
+                await until((here.project / "started").exists, "the sandbox")
+                (here.project / "started").unlink()
+            await driver.off(first)
+            assert str(await driver.state(first)) == "off"
+            await until(lambda: _only(here.tmux, panes[2]), "the end of the panes")
+            await driver.off(first)
+            with pytest.raises(MeshError) as raised:
+                driver.wrap(first, words, str(here.project), here.env)
+            assert raised.value.code is ErrorCode.WRONG_STATE
+            assert str(await driver.state(second)) == "on"
+            await driver.boot(first)
+            await here.start(driver.wrap(first, words, str(here.project), here.env))
+            await until((here.project / "started").exists, "the sandbox after its workspace was on again")
+
+    asyncio.run(scenario())
+
+
+async def _only(tmux: Tmux, pane: PaneRef) -> bool:
+    return await tmux.panes() == (pane,)
+
+
+@linux
+def test_a_sandbox_ends_with_its_pane(tmp_path: Path) -> None:
+    workspace = rules.add("lab", "bubblewrap", {}, ())
+
+    async def scenario() -> None:
+        async with lab(tmp_path) as here, open_door(here.place.run / "agent.sock", here.tmux):
+            os.mkfifo(here.project / "pipe")
+            driver = Bubblewrap(here.place)
+            await driver.boot(workspace)
+            words = ("sh", "-c", "trap '' HUP; setsid sleep 1000 > pipe & exec sleep 1000")
+            pane = await here.start(driver.wrap(workspace, words, str(here.project), here.env))
+            with await asyncio.to_thread(open, here.project / "pipe", "rb") as reader:
+                await here.tmux.kill(pane)
+                # The end of the pipe is the end of the last process which could write to it.
+                assert await asyncio.wait_for(asyncio.to_thread(reader.read), 20) == b""
+
+    asyncio.run(scenario())
+
+
+@linux
+def test_a_worktree_can_commit_from_inside(tmp_path: Path) -> None:
+    workspace = rules.add("lab", "bubblewrap", {}, ())
+    script = (
+        "git add -A && git -c user.name=n -c user.email=e@x commit -qm inside > out 2>&1; "
+        "echo x 2> /dev/null > ../main/.git/hooks/post-commit; echo x 2> /dev/null > ../main/file; touch done"
+    )
+
+    async def scenario() -> None:
+        async with lab(tmp_path) as here, open_door(here.place.run / "agent.sock", here.tmux):
+            main, work = tmp_path / "main", here.place.home / "worktrees" / "w"
+            who = ("-c", "user.name=n", "-c", "user.email=e@x")
+            for words in (("init", "-q", "."), (*who, "commit", "-q", "--allow-empty", "-m", "0")):
+                main.mkdir(exist_ok=True)
+                subprocess.run(["git", *words], cwd=main, check=True)
+            subprocess.run(["git", "worktree", "add", "-q", "-b", "side", str(work)], cwd=main, check=True)
+            (work / "new").touch()
+            driver = Bubblewrap(here.place)
+            await driver.boot(workspace)
+            await here.start(driver.wrap(workspace, ("sh", "-c", script), str(work), here.env))
+            await until((work / "done").exists, "the commit")
+            log = subprocess.run(
+                ["git", "log", "--format=%s", "side"], cwd=main, check=True, capture_output=True, text=True
+            )
+            assert log.stdout.split() == ["inside", "0"], (work / "out").read_text()
+            assert not (main / ".git" / "hooks" / "post-commit").exists()
+            assert not (main / "file").exists()
+
+    asyncio.run(scenario())
+
+
+@linux
+def test_copies_cannot_be_led_out_of_a_sandbox(tmp_path: Path) -> None:
+    workspace = rules.add("lab", "bubblewrap", {"network": "off"}, ())
+
+    async def scenario() -> None:
+        async with lab(tmp_path) as here, open_door(here.place.run / "agent.sock", here.tmux):
+            driver = Bubblewrap(here.place)
+            await driver.boot(workspace)
+            own = here.place.home / "workspaces" / "lab" / "home"
+            source, back = tmp_path / "source", tmp_path / "back"
+            source.write_bytes(bytes(range(256)) * 1000)
+            for name in HOSTILE:
+                await driver.copy_in(workspace, source, f"{own}/{name}")
+                await driver.copy_out(workspace, f"{own}/{name}", back)
+                assert back.read_bytes() == source.read_bytes()
+                back.unlink()
+            assert not (own / "pwned").exists()
+            (own / "key").symlink_to(here.place.home / "identity" / "key")
+            (own / "folder").symlink_to(here.person)
+            for act in (
+                driver.copy_out(workspace, f"{own}/key", back),
+                driver.copy_in(workspace, source, f"{own}/folder/new"),
+            ):
+                with pytest.raises(MeshError) as raised:
+                    await act
+                assert raised.value.code is ErrorCode.UNAVAILABLE
+            assert not back.exists()
+            assert sorted(path.name for path in here.person.iterdir()) == ["diary"]
+            await driver.copy_in(workspace, source, f"{own}/key")
+            assert (here.place.home / "identity" / "key").read_text() == "key"
 
     asyncio.run(scenario())

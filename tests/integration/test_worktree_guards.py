@@ -64,8 +64,8 @@ def test_no_program_of_the_configuration_runs(bench: Bench) -> None:
     program.write_text(f"#!/bin/sh\necho \"$0 $*\" >> '{ran}'\n")
     program.chmod(0o755)
     for key in (
-        "core.fsmonitor", "core.sshCommand", "core.editor", "core.pager", "core.askPass", "core.gitProxy", "gpg.program",
-        "diff.external", "sequence.editor", "credential.helper", "core.alternateRefsCommand",
+        "core.fsmonitor", "core.sshCommand", "core.editor", "core.pager", "core.askPass", "core.gitProxy",
+        "gpg.program", "diff.external", "sequence.editor", "credential.helper", "core.alternateRefsCommand",
     ):  # fmt: skip
         bench.git(bench.repo, "config", key, str(program))
     for key, value in (
@@ -85,14 +85,14 @@ def test_no_program_of_the_configuration_runs(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("key", ["filter.x.smudge", "filter.x.clean", "filter.x.process", "merge.x.driver"])
-@pytest.mark.parametrize("included", [True, False])
-def test_a_repositorys_own_filters_and_drivers_are_refused_everywhere(bench: Bench, key: str, included: bool) -> None:
+@pytest.mark.parametrize("place", ["itself", "include"])
+def test_a_repositorys_own_filters_and_drivers_are_refused_everywhere(bench: Bench, key: str, place: str) -> None:
     ran = bench.tmp / "ran"
     bench.commit(bench.repo, {".gitattributes": "* filter=x merge=x\n"})
     made = asyncio.run(bench.worktree())
     bench.commit(made.path, {"mine": "x"})
     command = f"sh -c 'echo ran >> {ran}; cat'"
-    if included:
+    if place == "include":
         bench.git(bench.repo, "config", "--file", str(bench.repo / ".git" / "more"), key, command)
         bench.git(bench.repo, "config", "include.path", "more")
     else:
@@ -125,9 +125,11 @@ def test_a_working_tree_that_is_somewhere_else_is_refused(bench: Bench) -> None:
     made = asyncio.run(bench.worktree())
     bench.commit(made.path, {".profile": "echo gotcha\n"})
     bench.git(bench.repo, "config", "core.worktree", str(bench.tmp))
-    for call in (bench.worktrees.inspect(bench.repo), bench.worktrees.merge(made)):
-        with pytest.raises(MeshError):
-            asyncio.run(call)
+    with pytest.raises(MeshError, match=r"core\.worktree") as caught:
+        asyncio.run(bench.worktrees.inspect(bench.repo))
+    assert caught.value.code is ErrorCode.TAMPERED
+    with pytest.raises(MeshError):
+        asyncio.run(bench.worktrees.merge(made))
     assert not (bench.tmp / ".profile").exists()
 
 
@@ -143,7 +145,7 @@ def test_nothing_is_fetched_for_a_partial_clone(bench: Bench) -> None:
         bench.git(clone, "checkout", "main")
     assert ran.exists()
     ran.unlink()
-    with pytest.raises(MeshError):
+    with pytest.raises(MeshError, match="partial clone"):
         asyncio.run(bench.worktree(folder=clone))
     assert not ran.exists()
     assert bench.git(clone, "worktree", "list", "--porcelain").count("worktree ") == 1
@@ -168,8 +170,8 @@ def test_a_submodule_named_like_a_path_out_is_not_followed(bench: Bench) -> None
 
 def test_the_nodes_own_git_variables_reach_no_git(bench: Bench) -> None:
     lure = {
-        "GIT_DIR": str(bench.tmp / "nowhere"), "GIT_WORK_TREE": "/", "GIT_INDEX_FILE": "/nowhere", "GIT_CONFIG_COUNT": "x",
-        "GIT_CONFIG_PARAMETERS": "'core.bare'='true'", "GIT_OBJECT_DIRECTORY": "/nowhere", "GIT_NAMESPACE": "x",
+        "GIT_DIR": str(bench.tmp / "nowhere"), "GIT_WORK_TREE": "/", "GIT_INDEX_FILE": "/nowhere",
+        "GIT_CONFIG_COUNT": "x", "GIT_CONFIG_PARAMETERS": "'core.bare'='true'", "GIT_OBJECT_DIRECTORY": "/nowhere", "GIT_NAMESPACE": "x",
     }  # fmt: skip
     git = Git(bench.limits, environment={**bench.environment, **lure})
     made = asyncio.run(Worktrees(bench.home, bench.limits, git).create(bench.repo, name="x", session=SESSION))
@@ -179,7 +181,11 @@ def test_the_nodes_own_git_variables_reach_no_git(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("script", "code", "words"),
     [
-        ('echo "fatal: detected dubious ownership in repository at x" >&2; exit 128', ErrorCode.UNSUPPORTED, "safe.directory"),
+        (
+            'echo "fatal: detected dubious ownership in repository at x" >&2; exit 128',
+            ErrorCode.UNSUPPORTED,
+            "safe.directory",
+        ),
         ("echo nonsense", ErrorCode.INTERNAL, "git version"),
         ("head -c 40000000 /dev/zero", ErrorCode.LIMIT, "git_output_bytes"),
         ("kill -9 $$", ErrorCode.UNAVAILABLE, "failed"),
@@ -206,7 +212,9 @@ def test_a_git_that_hangs_is_ended_with_its_children(bench: Bench) -> None:
 
 
 def test_no_git_at_all_is_said(bench: Bench) -> None:
-    node = Worktrees(bench.home, bench.limits, Git(bench.limits, program="git-is-not-here", environment=bench.environment))
+    node = Worktrees(
+        bench.home, bench.limits, Git(bench.limits, program="git-is-not-here", environment=bench.environment)
+    )
     with pytest.raises(MeshError, match="no git on the node's PATH"):
         asyncio.run(node.inspect(bench.repo))
     # Where there is nothing to ask about, git is not needed to say so.

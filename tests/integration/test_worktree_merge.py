@@ -83,12 +83,12 @@ def test_a_conflict_changes_nothing_and_names_the_paths(bench: Bench) -> None:
     assert set(result.conflicts) == {escape(path) for path in files}
 
 
-@pytest.mark.parametrize("staged", [True, False])
-def test_a_dirty_checkout_is_not_merged_into(bench: Bench, staged: bool) -> None:
+@pytest.mark.parametrize("stage", ["staged", "unstaged"])
+def test_a_dirty_checkout_is_not_merged_into(bench: Bench, stage: str) -> None:
     made = asyncio.run(bench.worktree())
     bench.commit(made.path, {"other": "x"})
     (bench.repo / "file").write_text("half a thought")
-    if staged:
+    if stage == "staged":
         bench.git(bench.repo, "add", "file")
     error = merge(bench, made)
     assert (error.code, "uncommitted changes" in error.message) == (ErrorCode.WRONG_STATE, True)
@@ -101,7 +101,8 @@ def test_a_merge_or_rebase_under_way_is_left_alone(bench: Bench) -> None:
     bench.commit(bench.repo, {"file": "side\n"})
     bench.git(bench.repo, "checkout", "--quiet", "main")
     bench.git(bench.repo, "merge", "--quiet", "--no-ff", "--no-commit", "-s", "ours", "side")
-    assert "MERGE_HEAD" in merge(bench, made).message
+    error = merge(bench, made)
+    assert (error.code, "under way (MERGE_HEAD)" in error.message) == (ErrorCode.WRONG_STATE, True)
     bench.git(bench.repo, "merge", "--abort")
     bench.commit(bench.repo, {"file": "main\n"})
     with pytest.raises(subprocess.CalledProcessError):
@@ -109,11 +110,11 @@ def test_a_merge_or_rebase_under_way_is_left_alone(bench: Bench) -> None:
     assert "rebased" in merge(bench, made).message
 
 
-@pytest.mark.parametrize("ignored", [True, False])
-def test_files_that_git_does_not_know_are_not_overwritten(bench: Bench, ignored: bool) -> None:
+@pytest.mark.parametrize("kind", ["ignored", "untracked"])
+def test_files_that_git_does_not_know_are_not_overwritten(bench: Bench, kind: str) -> None:
     made = asyncio.run(bench.worktree())
     bench.commit(made.path, {"notes.txt": "agent's"})
-    bench.commit(bench.repo, {".gitignore": "notes.txt\n" if ignored else "\n"})
+    bench.commit(bench.repo, {".gitignore": "notes.txt\n" if kind == "ignored" else "\n"})
     (bench.repo / "notes.txt").write_text("person's")
     error = merge(bench, made)
     assert (error.code, "notes.txt" in error.message) == (ErrorCode.WRONG_STATE, True)
@@ -147,7 +148,9 @@ def test_a_branch_that_nobody_has_checked_out_just_moves(bench: Bench) -> None:
     assert snapshot(bench.repo) == before
 
 
-@pytest.mark.parametrize("into", ["nowhere", "main~1", "-x", "--force", "refs/heads/main", "a\nb", "", "alias", "helio/work"])
+@pytest.mark.parametrize(
+    "into", ["nowhere", "main~1", "-x", "--force", "refs/heads/main", "a\nb", "", "alias", "helio/work"]
+)
 def test_odd_targets_are_refused(bench: Bench, into: str) -> None:
     bench.git(bench.repo, "symbolic-ref", "refs/heads/alias", "refs/heads/main")
     bench.git(bench.repo, "checkout", "--quiet", "--detach")
@@ -156,13 +159,13 @@ def test_odd_targets_are_refused(bench: Bench, into: str) -> None:
     assert merge(bench, made, into=into).code in {ErrorCode.NOT_FOUND, ErrorCode.INVALID_ARGUMENT}
 
 
-@pytest.mark.parametrize("checked_out", [True, False])
-def test_a_target_that_moves_meanwhile_is_merged_as_it_then_stands(bench: Bench, checked_out: bool) -> None:
+@pytest.mark.parametrize("where", ["checked out", "nowhere"])
+def test_a_target_that_moves_meanwhile_is_merged_as_it_then_stands(bench: Bench, where: str) -> None:
     made = asyncio.run(bench.worktree())
     bench.commit(made.path, {"mine": "x"})
     bench.commit(bench.repo, {"theirs": "x"})
     tree = bench.git(bench.repo, "rev-parse", "HEAD^{tree}")
-    if not checked_out:
+    if where == "nowhere":
         bench.git(bench.repo, "checkout", "--quiet", "--detach")
     # Just before the first landing, somebody commits to main.
     node = bench.with_program(
@@ -180,11 +183,18 @@ def test_a_target_that_moves_meanwhile_is_merged_as_it_then_stands(bench: Bench,
 
 def test_a_landing_that_fails_half_way_is_put_back(bench: Bench) -> None:
     # The person's own filter refuses one file, after git has written and deleted others.
-    filters = f"[filter \"picky\"]\n\tclean = cat\n\tsmudge = sh -c 'grep -v poison'\n\trequired = true\n[user]\n\tname = P\n\temail = p@x\n"
-    bench.commit(bench.repo, {"a": "a\n", "gone": "g\n", "z.picky": "fine\n", ".gitattributes": "*.picky filter=picky\n"})
+    filters = (
+        '[filter "picky"]\n\tclean = cat\n\tsmudge = grep -v poison\n\trequired = true\n'
+        "[user]\n\tname = P\n\temail = p@x\n"
+    )
+    bench.commit(
+        bench.repo, {"a": "a\n", "gone": "g\n", "z.picky": "fine\n", ".gitattributes": "*.picky filter=picky\n"}
+    )
     made = asyncio.run(bench.worktree())
     (made.path / "gone").unlink()
-    bench.commit(made.path, {"a": "changed\n", "b/new": "n\n", "m.picky": "poison\n", "z.picky": "poison\n", "zz": "n\n"})
+    bench.commit(
+        made.path, {"a": "changed\n", "b/new": "n\n", "m.picky": "poison\n", "z.picky": "poison\n", "zz": "n\n"}
+    )
     (bench.person / ".gitconfig").write_text(filters, encoding="utf-8")
     error = merge(bench, made)
     assert error.code is ErrorCode.UNAVAILABLE
@@ -232,6 +242,8 @@ def test_a_checkout_with_its_git_elsewhere_is_found(bench: Bench) -> None:
 
 def test_an_old_git_says_how_to_merge_by_hand(bench: Bench) -> None:
     made = asyncio.run(bench.worktree())
-    node = bench.with_program('for word; do :; done; [ "$word" = version ] && echo "git version 2.34.1" && exit; exec git "$@"')
+    node = bench.with_program(
+        'for word; do :; done; [ "$word" = version ] && echo "git version 2.34.1" && exit; exec git "$@"'
+    )
     with pytest.raises(MeshError, match=r"git 2\.34 cannot .* git merge helio/work"):
         asyncio.run(node.merge(made))

@@ -66,7 +66,19 @@ def test_any_name_of_folder_file_and_work_is_safe(tmp_path: Path, name: str) -> 
 
 
 def test_git_takes_every_slug_as_a_branch(bench: Bench) -> None:
-    hostile = ["..", "a..b", ".lock", "x.lock.lock", "@{", "@", "-", "~^:?*[\\", "\x00\x1f\x7f", "a/../b", "refs/heads/x"]
+    hostile = [
+        "..",
+        "a..b",
+        ".lock",
+        "x.lock.lock",
+        "@{",
+        "@",
+        "-",
+        "~^:?*[\\",
+        "\x00\x1f\x7f",
+        "a/../b",
+        "refs/heads/x",
+    ]
     for name in [*ODD_NAMES, *hostile, "ü" * 300, "\u0301x", "\u200b", "HEAD", "x" * 400]:
         branch = f"helio/{slug(name)}"
         assert bench.git(bench.repo, "check-ref-format", "--branch", branch) == branch
@@ -133,7 +145,8 @@ def test_what_is_no_repository_with_a_commit_is_refused_with_the_way_out(bench: 
 
     async def scenario() -> None:
         for place, words in (
-            (plain, "git init"), (empty, "no commit yet on main"), (orphan, "no commit yet on fresh"), (bare, "bare repository"),
+            (plain, "git init"), (empty, "no commit yet on main"), (orphan, "no commit yet on fresh"),
+            (bare, "bare repository"),
             (bench.repo / ".git", "inside a .git folder"), (bench.tmp / "nowhere", "does not exist"),
         ):  # fmt: skip
             error = await refused(bench.worktree(folder=place))
@@ -207,7 +220,9 @@ def test_a_lock_is_waited_for_once_and_then_named(bench: Bench) -> None:
 
 
 def test_a_start_that_fails_leaves_nothing(bench: Bench) -> None:
-    node = bench.with_program('case "$*" in *--verify*--quiet*commit*) test -e "$PWD/.git/HEAD" || exit 1;; esac; exec git "$@"')
+    node = bench.with_program(
+        'case "$*" in *--verify*--quiet*commit*) test -e "$PWD/.git/HEAD" || exit 1;; esac; exec git "$@"'
+    )
     error = asyncio.run(refused(node.create(bench.repo, name="x", session=SESSION)))
     assert error.code is ErrorCode.UNAVAILABLE
     assert bench.git(bench.repo, "branch", "--format=%(refname:short)") == "main"

@@ -16,8 +16,8 @@ from node.worktrees import Worktree, Worktrees
 
 SESSION = "abcdefgh23456723"
 ODD_NAMES = [
-    "with space", "it's \"quoted\"", "-leading-dash", "new\nline", "tab\tand\\backslash", "caf\u00e9", "cafe\u0301", "\U0001f680 rocket",
-    "日本語", "$(touch pwned)", "`touch pwned`", "*", ":(glob)x", "a;b|c", "trailing ",
+    "with space", "it's \"quoted\"", "-leading-dash", "new\nline", "tab\tand\\backslash", "caf\u00e9", "cafe\u0301",
+    "\U0001f680 rocket", "日本語", "$(touch pwned)", "`touch pwned`", "*", ":(glob)x", "a;b|c", "trailing ",
 ]  # fmt: skip
 
 
@@ -30,7 +30,7 @@ class Bench:
         self.person.mkdir()
         (self.person / ".gitconfig").write_text(
             "[user]\n\tname = Person\n\temail = person@example.org\n[init]\n\tdefaultBranch = main\n"
-            "[protocol \"file\"]\n\tallow = always\n",
+            '[protocol "file"]\n\tallow = always\n',
             encoding="utf-8",
         )
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.person)}
@@ -41,9 +41,7 @@ class Bench:
         self.init(self.repo)
         self.commit(self.repo, {"file": "one\n"}, "first")
 
-    def node(
-        self, *, worktrees: int = 64, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    ) -> Worktrees:
+    def node(self, *, worktrees: int = 64, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> Worktrees:
         """A node's worktrees, with another limit or another way to wait for a lock."""
         limits = replace(self.limits, worktrees=worktrees)
         return Worktrees(self.home, limits, Git(limits, environment=self.environment, pause=pause))

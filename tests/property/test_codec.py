@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from node import codec
-from node.core import views
+from node.core import views, views_work
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
 from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
@@ -41,6 +41,9 @@ def ladders(text: st.SearchStrategy[str] = TEXT) -> st.SearchStrategy[views.Ladd
     )
 
 
+FILES = st.builds(views_work.FileView, name=TEXT, size=BIG, sha256=TEXT, folder=st.booleans(), entries=COUNT, path=NAME)
+
+
 def messages(text: st.SearchStrategy[str] = TEXT) -> st.SearchStrategy[views.MessageView]:
     return st.builds(
         views.MessageView,
@@ -58,6 +61,7 @@ def messages(text: st.SearchStrategy[str] = TEXT) -> st.SearchStrategy[views.Mes
         withheld=st.booleans(),
         snippet=text,
         advice=text,
+        files=st.lists(FILES, max_size=3).map(tuple),
     )
 
 
@@ -83,6 +87,7 @@ def exchanges(text: st.SearchStrategy[str] = TEXT) -> st.SearchStrategy[views.Ex
         messages=COUNT,
         last_word=text,
         rung=text,
+        branch=NAME,
     )
 
 
@@ -102,6 +107,8 @@ def sessions(text: st.SearchStrategy[str] = TEXT) -> st.SearchStrategy[views.Ses
         changed_us=BIG,
         unread=COUNT,
         open_exchanges=COUNT,
+        pane=NAME,
+        branch=NAME,
     )
 
 

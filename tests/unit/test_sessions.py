@@ -15,6 +15,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import AgentState, Session, SessionStatus, Status
 from node.core.prompt import PaneRef
+from node.lifecycle import Lifecycle
 from node.ports import NewSession
 from node.sessions import Sessions
 from tests.integration.mesh import Mesh, refused, running, scenario, texts
@@ -78,7 +79,8 @@ async def desk(path: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
     async with running(path, limits=limits) as mesh:
         terminals = TwinTerminals()
         sessions = Sessions(
-            store=mesh.store, terminals=terminals, lifecycle=mesh.broker, ledger=mesh.ledger, limits=mesh.limits,
+            store=mesh.store, terminals=terminals, lifecycle=Lifecycle(mesh.ledger), bells=mesh.bells,
+            ledger=mesh.ledger, limits=mesh.limits,
             environment={"HELIOGRAPH_HOME": "/home/x/.heliograph", "HOME": "/home/x", "TMUX": "of the daemon"},
         )  # fmt: skip
         yield Desk(mesh=mesh, terminals=terminals, sessions=sessions, cwd=str(path))

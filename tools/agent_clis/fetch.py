@@ -24,7 +24,7 @@ LOCK_FILES = ("package.json", "package-lock.json")
 LEAST_NODE = 20
 NATIVE = "{system}-{machine}"
 PROGRAMS = {
-    # The package's own `claude` is a placeholder that its install script would replace; opencode's starts node for nothing.
+    # The package's own `claude` is a placeholder until its install script has run; opencode's starts node for nothing.
     "claude": f"node_modules/@anthropic-ai/claude-code-{NATIVE}/claude",
     "codex": "node_modules/.bin/codex",
     "gemini": "node_modules/.bin/gemini",
@@ -73,7 +73,9 @@ def _install(cache: Path) -> None:
     environment["PATH"] = f"{node_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     options = ["--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(cache)]
     if subprocess.run([*npm, "install", *options], env=environment, check=False, stdout=sys.stderr).returncode != 0:
-        raise FetchError("npm could not install the agent CLIs; it says why above. The test machine must reach npm once.")
+        raise FetchError(
+            "npm could not install the agent CLIs; it says why above. The test machine must reach npm once."
+        )
     programs = cache / "bin"
     shutil.rmtree(programs, ignore_errors=True)
     programs.mkdir()

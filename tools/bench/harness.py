@@ -17,8 +17,10 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -45,13 +47,25 @@ async def _nothing() -> None:
 class Case:
     """`callers` who each give `command` (called with the caller's number) again as soon as the last one is done.
 
-    `prepare` runs before each stretch, off the clock.
+    They are tasks of one event loop. `prepare` runs before each stretch, off the clock.
     """
 
     name: str
     callers: int
     command: Callable[[int], Awaitable[object]]
     prepare: Callable[[], Awaitable[None]] = _nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadedCase:
+    """The same with a thread a caller and a command that blocks, for libraries which are faster that way."""
+
+    name: str
+    callers: int
+    command: Callable[[int], object]
+
+
+AnyCase: TypeAlias = Case | ThreadedCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,29 +106,23 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[math.ceil(share * len(ordered)) - 1]
 
 
-async def measure(case: Case, seconds: float, clock: Callable[[], float] = time.perf_counter) -> Sample:
+async def measure(case: AnyCase, seconds: float, clock: Callable[[], float] = time.perf_counter) -> Sample:
     """One stretch: commands that end within `seconds` after a warm-up; BenchError when none does, or one fails with it.
 
     Any other failure of a command ends the stretch and is raised in the group of its callers.
     """
-    await case.prepare()
+    if isinstance(case, Case):
+        await case.prepare()
     gc.collect()
     begin = clock() + seconds * WARM_UP_SHARE
     end = begin + seconds
     done: list[tuple[float, float]] = []
 
-    async def caller(number: int) -> None:
-        asked = clock()
-        while asked < end:
-            await case.command(number)
-            answered = clock()
-            done.append((answered, answered - asked))
-            asked = answered
-
     try:
-        async with asyncio.TaskGroup() as group:
-            for number in range(case.callers):
-                group.create_task(caller(number))
+        if isinstance(case, Case):
+            await _in_tasks(case, end, clock, done)
+        else:
+            await _in_threads(case, end, clock, done)
     except ExceptionGroup as failed:
         for known in failed.exceptions:
             if isinstance(known, BenchError):
@@ -126,12 +134,55 @@ async def measure(case: Case, seconds: float, clock: Callable[[], float] = time.
     return Sample(per_s=len(took) / seconds, p50_ms=percentile(took, 0.50) * 1000, p99_ms=percentile(took, 0.99) * 1000)
 
 
-def turns(cases: Sequence[Case], repeats: int) -> list[list[Case]]:
+async def _in_tasks(case: Case, end: float, clock: Callable[[], float], done: list[tuple[float, float]]) -> None:
+    """Runs the callers until `end`, and notes when each command was answered and how long it took."""
+
+    async def caller(number: int) -> None:
+        asked = clock()
+        while asked < end:
+            await case.command(number)
+            answered = clock()
+            done.append((answered, answered - asked))
+            asked = answered
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(case.callers):
+            group.create_task(caller(number))
+
+
+async def _in_threads(
+    case: ThreadedCase, end: float, clock: Callable[[], float], done: list[tuple[float, float]]
+) -> None:
+    """The same in threads; when one fails or the bench is stopped, the others end after their next command."""
+    stopping = threading.Event()
+
+    def caller(number: int) -> None:
+        asked = clock()
+        while asked < end and not stopping.is_set():
+            case.command(number)
+            answered = clock()
+            done.append((answered, answered - asked))
+            asked = answered
+
+    async def watched(number: int) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(pool, caller, number)
+        finally:
+            # The first to end has come to `end`, or something went wrong: either way it is over for all.
+            stopping.set()
+
+    with ThreadPoolExecutor(case.callers, thread_name_prefix=case.name) as pool:
+        async with asyncio.TaskGroup() as group:
+            for number in range(case.callers):
+                group.create_task(watched(number))
+
+
+def turns(cases: Sequence[AnyCase], repeats: int) -> list[list[AnyCase]]:
     """The order of each repeat: it starts with another case each time and every second one runs backwards.
 
     So no case always runs first, or always after the same neighbour.
     """
-    orders: list[list[Case]] = []
+    orders: list[list[AnyCase]] = []
     for repeat in range(repeats):
         first = repeat % len(cases)
         onwards = [*cases[first:], *cases[:first]]
@@ -141,7 +192,7 @@ def turns(cases: Sequence[Case], repeats: int) -> list[list[Case]]:
 
 
 async def interleave(
-    cases: Sequence[Case],
+    cases: Sequence[AnyCase],
     *,
     repeats: int,
     seconds: float,

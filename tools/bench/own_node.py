@@ -131,11 +131,12 @@ async def bare_store(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, C
     node = new_id()
     exchange = _exchange(node, new_id(), new_id())
     numbers = count(1)
+    now = clocks.wall_us()
+    ladder = Ladder(recorded_us=now, landed_us=now)
     async with _opened(path, node) as store:
         await store.write(lambda tx: tx.put_exchange(exchange))
 
         def insert(tx: Tx) -> None:
-            now = clocks.wall_us()
             message = Message(
                 id=new_id(),
                 exchange=exchange.id,
@@ -146,7 +147,7 @@ async def bare_store(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, C
                 title="",
                 text=BODY,
                 reply_to=None,
-                ladder=Ladder(recorded_us=now, landed_us=now),
+                ladder=ladder,
             )
             tx.add_message(message, exchange.opener)
 

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.bench.harness import Case
+from tools.bench.harness import AnyCase
 
 STOP_DEADLINE_S = 20.0
 _LOG_TAIL_LINES = 6
@@ -27,7 +27,7 @@ class PeerUnavailableError(Exception):
 class Peer:
     """A peer at work: how to load it, which version it is, and the settings it confirmed for how a commit lasts."""
 
-    case: Case
+    case: AnyCase
     version: str
     durability: str
 

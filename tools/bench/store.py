@@ -34,7 +34,7 @@ if __name__ == "__main__":
 from node.platform import durability
 from node.version import VERSION
 from tools.bench import harness, own_node
-from tools.bench.harness import Case, Json, Result, Sample
+from tools.bench.harness import AnyCase, Case, Json, Result, Sample
 from tools.bench.peer_nats import nats
 from tools.bench.peer_postgres import postgres
 from tools.bench.peers import Peer, PeerUnavailableError
@@ -120,7 +120,7 @@ async def bench(options: Options, say: Callable[[str], None]) -> Result:
         peers, missing = await open_peers(stack, folder, PEERS, say)
         relays = await stack.enter_async_context(own_node.whole_path(folder / "relay.db", callers=CALLERS))
         others = [peer.case for peer in peers.values()]
-        cases = [flush_case(folder / "flush", stack), single, group, *others, *relays]
+        cases: list[AnyCase] = [flush_case(folder / "flush", stack), single, group, *others, *relays]
         samples = await harness.interleave(cases, repeats=options.repeats, seconds=options.seconds, say=say)
         say("stopping what was started")
     run: dict[str, Json] = {

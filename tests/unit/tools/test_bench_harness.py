@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -96,6 +97,34 @@ def test_all_callers_wait_at_the_same_time() -> None:
 
 async def _three_a_second(case: Case, clock: HandClock) -> None:
     assert (await harness.measure(case, 20.0, clock)).per_s == 3.0
+
+
+def test_threads_are_callers_too() -> None:
+    together = threading.Barrier(3)
+    clock = HandClock(1.0)
+
+    def command(caller: int) -> None:
+        together.wait(DEADLINE_S)
+        if caller == 0:
+            clock.now += 1.0
+        together.wait(DEADLINE_S)
+
+    case = harness.ThreadedCase(name="threads", callers=3, command=command)
+    assert asyncio.run(harness.measure(case, 20.0, clock)).per_s == 3.0
+
+
+def test_a_thread_that_fails_ends_the_others() -> None:
+    def command(caller: int) -> None:
+        if caller == 0:
+            raise BenchError("the server has gone")
+
+    case = harness.ThreadedCase(name="postgres", callers=2, command=command)
+    with pytest.raises(BenchError, match="postgres broke off: the server has gone"):
+        within_deadline(partial(_measured, case))
+
+
+async def _measured(case: harness.AnyCase) -> None:
+    await harness.measure(case, DEADLINE_S * 10)
 
 
 def test_a_stretch_without_any_command_is_no_figure() -> None:

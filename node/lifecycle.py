@@ -1,0 +1,67 @@
+"""What the end of a session means for its exchanges. Called inside the transaction that records the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from node.core import delegation
+from node.core.delegation import Note
+from node.core.model import Address, End, Exchange, MessageKind, Status
+from node.ledger import Ledger
+from node.ports import Tx
+
+
+class Lifecycle:
+    """Steps the exchanges of a session whose agent ended, runs again, could not be started, or is deleted.
+
+    Each method gives the exchanges that changed; whoever waits at their ends is to be woken after the commit.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def ended(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
+        """Tells each opener, once an ending, that this worker's agent ended without delivering."""
+        return self._step_all(tx, session_id, delegation.WorkerEnded())
+
+    def resumed(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
+        """The worker's agent runs again."""
+        return self._step_all(tx, session_id, delegation.WorkerResumed())
+
+    def launch_failed(self, tx: Tx, session_id: str, why: str) -> tuple[Exchange, ...]:
+        """The delegate could not be started: its exchange fails, and the delegator is told why."""
+        return self._step_all(tx, session_id, delegation.LaunchFailed(why=why))
+
+    def removed(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
+        """Fails what this session still owed, and calls off what it had asked for: nobody will read the result."""
+        failed = self._step_all(tx, session_id, delegation.WorkerRemoved())
+        opener = Address(node=self._ledger.node, session=session_id)
+        for exchange in tx.exchanges_of(opener, closed=False):
+            if exchange.opener == opener:
+                self._call_off(tx, exchange)
+        return failed
+
+    def _step_all(self, tx: Tx, session_id: str, given: delegation.Input) -> tuple[Exchange, ...]:
+        worker = Address(node=self._ledger.node, session=session_id)
+        changed: list[Exchange] = []
+        for exchange in tx.exchanges_of(worker, closed=False):
+            if exchange.worker == worker:
+                step = delegation.step(exchange, given)
+                if step.exchange != exchange:
+                    tx.put_exchange(step.exchange)
+                    changed.append(self._ledger.write_notes(tx, step.exchange, step.notes))
+                    self._ledger.add_effects(tx, step.effects)
+        return tuple(changed)
+
+    def _call_off(self, tx: Tx, exchange: Exchange) -> None:
+        step = delegation.step(exchange, delegation.Cancel())
+        words = "The session that asked for this was deleted. Stop: nobody will read the result."
+        note = Note(to=End.WORKER, text=words, kind=MessageKind.CANCEL)
+        gone = replace(step.exchange, status=Status.CANCELLED, reason="opener_removed")
+        self._ledger.write_notes(tx, gone, (note,))
+        self._ledger.add_effects(tx, step.effects)
+
+
+def ends(exchanges: tuple[Exchange, ...]) -> tuple[Address, ...]:
+    """Both ends of each exchange, to be woken."""
+    return tuple(dict.fromkeys(address for e in exchanges for address in (e.opener, e.worker)))
