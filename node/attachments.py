@@ -49,7 +49,7 @@ class Attachments:
         if session is None:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "Only a session can attach files: it has a folder of its own.")
         try:
-            return await self._files.stage(paths, base=session.cwd, allowed=())
+            return await self._files.stage(paths, base=session.cwd, allowed=self._files.inbox(session.id))
         except MeshError as refused:
             outside = refused.details.get("outside")
             if refused.code is not ErrorCode.REACH or not isinstance(outside, tuple):
@@ -57,7 +57,8 @@ class Attachments:
         for path in outside:
             words = f"Attaching {path}, which is outside the folder of {session.label},"
             await self._approvals.ask(ApprovalKind.OUTSIDE_FILE, session.id, path, words, self._limits.approval_wait_s)
-        return await self._files.stage(paths, base=session.cwd, allowed=outside)
+        allowed = (*self._files.inbox(session.id), *outside)
+        return await self._files.stage(paths, base=session.cwd, allowed=allowed)
 
     def release(self, attachments: Sequence[Attachment]) -> None:
         """The message is recorded, or never will be."""

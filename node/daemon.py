@@ -5,50 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from node import config, identity, lock
-from node.agent_socket import AgentSocket
-from node.agents import ADAPTERS, adapter_named
-from node.approvals import Approvals
-from node.attachments import Attachments
-from node.audit import Audit
-from node.broker import Broker
-from node.callers import Callers
-from node.classifier import RuleScreener
+from node import config, lock
 from node.core.errors import MeshError
-from node.core.limits import Limits
-from node.core.model import Session
-from node.core.prompt import PaneRef, Typed
-from node.core.screen import ENGINE
-from node.core.screen_rules import VERSION as SCREEN_VERSION
-from node.core.timeline import Clock as RowClock
 from node.core.timeline import Row, RowKind
-from node.exchanges import Exchanges, People
-from node.files import Files
-from node.grounds import Grounds
-from node.inbox import Inbox
-from node.launcher import Launcher, LaunchSettings
-from node.ledger import Ledger
-from node.lifecycle import Lifecycle
+from node.exchanges import People
 from node.local_api import LocalApi
-from node.mcp_server import McpServer
-from node.notices import ManyBells, Notices
-from node.platform import clocks, durability, paths
-from node.ports import NodeStatus, Tx
-from node.service import own_command
-from node.sessions import Sessions
-from node.store import SqliteStore, StoreSettings
-from node.terminal import Tmux
+from node.parts import Parts, build, entropy
+from node.platform import clocks, paths
+from node.ports import Tx
 from node.version import SOFTWARE, VERSION
-from node.worktrees import Worktrees
 
 _log = logging.getLogger(__name__)
 
@@ -56,194 +27,6 @@ REAP_AFTER_S = 20.0
 """How long a shim has after a restart of the node to say what became of its calls."""
 _HOUSEKEEPING_S = 3600.0
 _KEEP_KEYS_US = 7 * 24 * 3600 * 1_000_000
-
-
-class SystemClock:
-    """Implements ports.Clock."""
-
-    def wall_us(self) -> int:
-        """UTC in microseconds."""
-        return clocks.wall_us()
-
-    def boottime_us(self) -> int:
-        """Microseconds since boot, sleep included."""
-        return clocks.boottime_us()
-
-
-def entropy(size: int) -> bytes:
-    """`size` random bytes of the operating system. Implements ports.Entropy."""
-    return secrets.token_bytes(size)
-
-
-def _row_clock() -> RowClock:
-    return RowClock(ts_us=clocks.wall_us(), mono_us=clocks.boottime_us(), boot=clocks.boot_id())
-
-
-@dataclass(frozen=True, slots=True)
-class NoticeTyper:
-    """Types notices with what the node knows of the session's agent."""
-
-    tmux: Tmux
-
-    async def type_notice(self, session: Session, pane: PaneRef, text: str) -> Typed:
-        """The line, by the safe order of the terminal."""
-        return await self.tmux.type_notice(pane, text, adapter_named(session.profile).prompt, lambda: session.state)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """All that a running node is made of."""
-
-    home: Path
-    node_id: str
-    store: SqliteStore
-    tmux: Tmux
-    tmux_version: str
-    ledger: Ledger
-    exchanges: Exchanges
-    sessions: Sessions
-    approvals: Approvals
-    attachments: Attachments
-    launcher: Launcher
-    notices: Notices
-    audit: Audit
-    agents: AgentSocket
-    limits: Limits
-    started_us: int
-    stopping: asyncio.Event
-
-    async def status(self) -> NodeStatus:
-        """The node at a glance. Implements ports.Overview."""
-        counts, rows, owed = await self.store.read(lambda r: (r.counts(), r.size(), r.owed_count()))
-        return NodeStatus(
-            node_id=self.node_id,
-            version=VERSION,
-            pid=os.getpid(),
-            started_us=self.started_us,
-            home=str(self.home),
-            sessions_running=counts.running,
-            sessions_ended=counts.ended,
-            exchanges_open=counts.open,
-            questions_open=counts.asked,
-            timeline_rows=rows,
-            timeline_writable=self.store.writable,
-            screen_engine=ENGINE,
-            screen_version=SCREEN_VERSION,
-            notices_owed=owed,
-            agents_connected=self.agents.connected,
-            tmux_version=self.tmux_version,
-        )
-
-    def stop(self) -> None:
-        """Asks the node to stop. Implements ports.Overview."""
-        self.stopping.set()
-
-
-@asynccontextmanager
-async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
-    """A node with all its parts, not yet at work; closed in order afterwards."""
-    run = paths.run_dir(home)
-    me = identity.load_or_create(home / "identity")
-    limits = settings.limits
-    store = await SqliteStore.open(
-        home / "node.db",
-        origin=f"local/{me.node_id}/1",
-        row_clock=_row_clock,
-        entropy=entropy,
-        settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
-    )
-    try:
-        clock = SystemClock()
-        resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
-        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
-        tmux = Tmux(run / paths.TMUX_SOCKET)
-        bells = ManyBells()
-        files = Files(home=home, limits=limits)
-        inbox = Inbox(store=store, ledger=ledger, limits=limits, place=files.place)
-        notices = Notices(store=store, typer=NoticeTyper(tmux), bells=bells, ledger=ledger, limits=limits)
-        audit = Audit(store=store, poll_s=1.0)
-        for ringer in (inbox.ring, notices.ring, audit.ring):
-            bells.add(ringer)
-        broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
-        lifecycle = Lifecycle(ledger)
-        approvals = Approvals(store=store, ledger=ledger, limits=limits)
-        attachments = Attachments(
-            store=store,
-            files=files,
-            approvals=approvals,
-            bells=bells,
-            ledger=ledger,
-            limits=limits,
-        )
-        grounds = Grounds(store=store, trees=Worktrees(home, limits), approvals=approvals, ledger=ledger, limits=limits)
-        command, variables = own_command()
-        launcher = Launcher(
-            store=store,
-            terminals=tmux,
-            grounds=grounds,
-            lifecycle=lifecycle,
-            bells=bells,
-            ledger=ledger,
-            limits=limits,
-            settings=LaunchSettings(
-                folder=home / "agents",
-                helio=command,
-                environment=os.environ | variables | {"HELIOGRAPH_HOME": str(home)},
-            ),
-        )
-        for ringer in (attachments.ring, launcher.ring):
-            bells.add(ringer)
-        exchanges = Exchanges(
-            store=store,
-            broker=broker,
-            inbox=inbox,
-            waits=inbox,
-            stager=attachments,
-            planner=launcher,
-            ledger=ledger,
-            limits=limits,
-        )
-        sessions = Sessions(
-            store=store,
-            terminals=tmux,
-            lifecycle=lifecycle,
-            bells=bells,
-            ledger=ledger,
-            limits=limits,
-            environment=os.environ | {"HELIOGRAPH_HOME": str(home)},
-        )
-        callers = Callers(tmux, os.getuid())
-
-        yield Parts(
-            home=home,
-            node_id=me.node_id,
-            store=store,
-            tmux=tmux,
-            tmux_version=await tmux.version(),
-            ledger=ledger,
-            exchanges=exchanges,
-            sessions=sessions,
-            approvals=approvals,
-            attachments=attachments,
-            launcher=launcher,
-            notices=notices,
-            audit=audit,
-            agents=AgentSocket(
-                path=run / paths.AGENT_SOCKET,
-                node_id=me.node_id,
-                limits=limits,
-                clock=clock,
-                store=store,
-                agents=exchanges,
-                door=McpServer(exchanges, grounds),
-                prove=callers.prove,
-            ),
-            limits=limits,
-            started_us=clocks.wall_us(),
-            stopping=asyncio.Event(),
-        )
-    finally:
-        await store.close()
 
 
 async def _every(seconds: float, work: Callable[[], Awaitable[object]]) -> None:
@@ -274,7 +57,9 @@ def _done(tx: Tx, *, outbox: int) -> None:
     tx.effect_done(outbox)
 
 
-async def _forget(parts: Parts) -> None:
+async def _tidy(parts: Parts) -> None:
+    """Drops old keys, and copies of files which no message has any more."""
+    await parts.files.sweep(await parts.store.read(lambda reader: reader.file_hashes()))
     await parts.store.write(lambda tx: tx.forget_before(clocks.wall_us() - _KEEP_KEYS_US))
 
 
@@ -312,7 +97,8 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.launcher.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
-                group.create_task(_every(_HOUSEKEEPING_S, lambda: _forget(parts))),
+                group.create_task(_every(tick, parts.hooks.sweep)),
+                group.create_task(_every(_HOUSEKEEPING_S, lambda: _tidy(parts))),
                 group.create_task(_reap(parts)),
             ]
             await listening.wait()

@@ -86,6 +86,11 @@ class Files:
         async with self._landing:
             return await self._in_thread(lambda watch: self._land(folder, attachments, watch), _keep)
 
+    def inbox(self, session_id: str) -> tuple[str, ...]:
+        """The folder where files for that session land, once there is one: it may pass on what it received."""
+        folder = self._inbox / session_id
+        return (os.path.realpath(folder),) if is_id(session_id) and folder.is_dir() else ()
+
     def place(self, session_id: str, message_id: str, attachment: Attachment) -> str:
         """Where a file of a message lands, or has landed."""
         return str(_place(self._inbox / session_id / message_id, attachment, ()))

@@ -16,6 +16,7 @@ from node.core import worktree as words
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape, escape_to_width
 from node.core.limits import Limits
+from node.ports_work import RepoState
 
 _LOCK_PAUSE_SECONDS: Final = 0.5
 _END_SECONDS: Final = 5.0
@@ -38,7 +39,7 @@ _SETTINGS: Final = {
     "maintenance.auto": "false",
     "submodule.recurse": "false",
 }
-# No protocol is called "none", so that nothing is fetched whatever the configuration allows; newer gits do not even try.
+# No protocol is called "none", so that nothing is fetched whatever the configuration allows; new gits do not even try.
 _ENVIRONMENT: Final = {
     "LC_ALL": "C",
     "GIT_ALLOW_PROTOCOL": "none",
@@ -67,25 +68,6 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RepoState:
-    """What a folder is to git. `root` is its working tree and `store` the folder that all its working trees share.
-
-    `root` is None outside a repository, in a bare one and inside `.git`. `head` is a commit, None when `unborn`.
-    `dirty` says whether something is changed or untracked there.
-    """
-
-    inside_git: bool
-    root: Path | None = None
-    store: Path | None = None
-    head: str | None = None
-    branch: str | None = None
-    detached: bool = False
-    dirty: bool = False
-    unborn: bool = False
-    bare: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """One run of git as `Git.run` prepared it."""
 
@@ -95,7 +77,6 @@ class _Run:
     environment: Mapping[str, str]
     feed: str | None
     seconds: int
-    unbroken: bool
 
 
 class Git:
@@ -130,12 +111,11 @@ class Git:
         accept: Collection[int] = (0,),
         settings: Mapping[str, str] | None = None,
         long: bool = False,
-        unbroken: bool = False,
     ) -> Output:
         """Run a command in the folder `place`, for the repository `store` when that is not to be found from there.
 
         A lock of another git is waited for once. An exit status outside `accept`, a timeout (`git_s`, or `git_long_s`
-        when `long`) and an answer over `git_output_bytes` raise. `unbroken` lets git finish when the caller goes away.
+        when `long`) and an answer over `git_output_bytes` raise. A caller who goes away ends git.
         """
         given = [f"--git-dir={store}"] if store else []
         for name, value in _SETTINGS.items():
@@ -148,7 +128,7 @@ class Git:
         if any("\0" in word for word in argv):
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "A name or path for git cannot hold a NUL character.")
         run = _Run(
-            place=place, argv=argv, name=command[0], environment=environment, feed=feed, unbroken=unbroken,
+            place=place, argv=argv, name=command[0], environment=environment, feed=feed,
             seconds=self._limits.git_long_s if long else self._limits.git_s,
         )  # fmt: skip
         output = await self._once(run)
@@ -186,7 +166,7 @@ class Git:
             )
             raise MeshError(ErrorCode.UNAVAILABLE, message) from error
         finally:
-            await _end(process, run.seconds if run.unbroken else 0)
+            await _end(process)
         if out is None:
             limit = self._limits.git_output_bytes
             raise MeshError(
@@ -362,14 +342,13 @@ async def _hand_in(stream: asyncio.StreamWriter, data: bytes) -> None:
         await stream.wait_closed()
 
 
-async def _end(process: asyncio.subprocess.Process, grace: float) -> None:
-    """End a git that still runs: after `grace` seconds ask (it removes its locks), then kill."""
-    for step, seconds in ((None, grace), (signal.SIGTERM, _END_SECONDS), (signal.SIGKILL, None)):
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End a git that still runs: ask first, so that it removes its locks, then kill."""
+    for step, seconds in ((signal.SIGTERM, _END_SECONDS), (signal.SIGKILL, None)):
         if process.returncode is not None:
             return
-        if step is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, step)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, step)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await process.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,7 +83,7 @@ class Landing:
             if place is None:
                 await self._move(store, target, old, new)
             else:
-                await self._update(place, target, old, new)
+                await _to_the_end(self._update(place, target, old, new))
         except MeshError:
             if await self._git.tip(store, target) == old:
                 raise
@@ -185,11 +185,11 @@ class Landing:
                 f"The merge would overwrite files in {escape(str(place))} that git does not know: {names}. Nothing was "
                 "changed. Move them away, then merge again.",
             )
-        # One process does both, files and branch, and it is not stopped when the caller goes away.
+        # One process does both, files and branch: a node that dies meanwhile does not take it along.
         answer = await self._git.run(
             place, "merge", "--ff-only", "--no-squash", "--commit", "--no-autostash", "--no-stat",
             "--no-verify-signatures", "--no-overwrite-ignore", "--quiet", "--end-of-options", new,
-            settings={f"branch.{target}.mergeOptions": ""}, accept=range(256), long=True, unbroken=True,
+            settings={f"branch.{target}.mergeOptions": ""}, accept=range(256), long=True,
         )  # fmt: skip
         if answer.code:
             await self._put_back(place, old, changes)
@@ -205,8 +205,30 @@ class Landing:
             await self._git.run(
                 place, "restore", f"--source={old}", "--staged", "--worktree", "--no-recurse-submodules",
                 "--pathspec-from-file=-", "--pathspec-file-nul",
-                feed=paths, long=True, unbroken=True,
+                feed=paths, long=True,
             )  # fmt: skip
+
+
+async def _to_the_end(work: Coroutine[None, None, None]) -> None:
+    """Await `work`; a caller who is cancelled meanwhile leaves only when it is done."""
+
+    async def outcome() -> MeshError | None:
+        try:
+            await work
+        except MeshError as error:
+            return error
+        return None
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(outcome())
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            await asyncio.wait((task,))
+            raise
+    error = task.result()
+    if error is not None:
+        raise error
 
 
 def _in_the_way(place: Path, changes: Sequence[PathChange]) -> list[str]:

@@ -137,6 +137,6 @@ def _view(found: _Found, state: WorktreeStatus) -> TreeView:
         behind=state.behind,
         changed=state.dirty,
         untracked=state.untracked,
+        # Not the subject of its last commit: whoever wrote that was never screened.
         conflicts=state.conflicts,
-        subject=state.subject,
     )

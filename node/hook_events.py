@@ -176,8 +176,9 @@ class HookEvents:
         """The session's watch; a new one, with what is on record, when it came to another pane meanwhile."""
         watch = self._watches.get(session.id)
         if watch is None or watch.pane != pane:
-            track = Track(state=session.state, heard_us=self._clock.boottime_us())
-            watch = self._watches[session.id] = _Watch(pane=pane, track=track, recorded=session.state)
+            named = AgentConversation(id=session.conversation) if session.conversation else None
+            track = Track(state=session.state, conversation=named, heard_us=self._clock.boottime_us())
+            watch = self._watches[session.id] = _Watch(pane=pane, track=track, recorded=session.state, named=named)
         return watch
 
     def _now(self, watch: _Watch) -> Track:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from node.agents import ADAPTERS, adapter_named
-from node.agents.adapter import Adapter, LaunchContext
+from node.agents.adapter import Adapter
 from node.core.commands import Delegate
 from node.core.delegation import Note
 from node.core.effects import Launch
@@ -19,6 +18,7 @@ from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, AgentState, End, Exchange, Session, SessionStatus
 from node.core.prompt import PaneRef
+from node.equipment import SESSION_VARIABLE, Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.platform import processes
@@ -30,18 +30,7 @@ _log = logging.getLogger(__name__)
 _BATCH = 16
 _WIDTH, _HEIGHT = 200, 50
 # What must not go from the delegator's terminal into the delegate's: another pane's or session's identity.
-SESSION_VARIABLE = "HELIOGRAPH_SESSION"
 _NOT_INHERITED = frozenset({"TMUX", "TMUX_PANE", "STY", SESSION_VARIABLE, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchSettings:
-    """What every launch needs: the private folder for agents' configurations, the command of this `helio`, the
-    environment of the node for sessions whose delegator is gone."""
-
-    folder: Path
-    helio: tuple[str, ...]
-    environment: Mapping[str, str]
 
 
 class Launcher:
@@ -57,7 +46,8 @@ class Launcher:
         bells: Bells,
         ledger: Ledger,
         limits: Limits,
-        settings: LaunchSettings,
+        equipment: Equipment,
+        environment: Mapping[str, str],
     ) -> None:
         self._store = store
         self._terminals = terminals
@@ -66,7 +56,8 @@ class Launcher:
         self._bells = bells
         self._ledger = ledger
         self._limits = limits
-        self._settings = settings
+        self._equipment = equipment
+        self._environment_of_node = dict(environment)
         self._kicked = asyncio.Event()
 
     async def plan(self, actor: Address, command: Delegate, session_id: str) -> LaunchPlan:
@@ -190,14 +181,16 @@ class Launcher:
         adapter = adapter_named(session.profile)
         if not adapter.startable:
             raise MeshError(ErrorCode.UNSUPPORTED, f"This node does not know how to start {session.profile} again.")
-        folder = self._settings.folder / session.id
-        context = LaunchContext(folder=folder, cwd=session.cwd, helio=self._settings.helio, env=env, session=session.id)
-        launched = adapter.resume(context, conversation) if conversation else adapter.launch(context)
-        await asyncio.to_thread(_write_private, folder, launched.files)
+        # The delegator's person trusts the repository already, and a worktree of it holds nothing else.
+        seat = Seat(session=session.id, cwd=session.cwd, env=env, trusted=session.parent is not None)
+        if conversation is not None:
+            launched = await self._equipment.resumed(adapter, seat, conversation)
+        else:
+            launched = await self._equipment.fresh(adapter, seat)
         pane = await self._left_running(session.id) or await self._terminals.start(
             launched.argv,
             cwd=session.cwd,
-            env=dict(env) | dict(launched.env) | {SESSION_VARIABLE: session.id},
+            env=dict(launched.env),
             name=session.nickname or short(session.id),
             width=_WIDTH,
             height=_HEIGHT,
@@ -251,16 +244,5 @@ class Launcher:
     def _environment(self, session: Session | None) -> Mapping[str, str]:
         """The environment that the session's own terminal was started with, read from its process and kept nowhere."""
         found = processes.environment(session.pane.pid) if session is not None and session.pane is not None else {}
-        env = found or self._settings.environment
+        env = found or self._environment_of_node
         return {name: value for name, value in env.items() if name not in _NOT_INHERITED}
-
-
-def _write_private(folder: Path, files: Sequence[tuple[str, str]]) -> None:
-    """Writes an agent's private configuration: only this user can read it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, text in files:
-        path = folder / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        path.touch(mode=0o600)
-        path.write_text(text, encoding="utf-8")

@@ -149,5 +149,4 @@ def _tree_json(view: TreeView) -> dict[str, Json]:
         "changed": view.changed,
         "untracked": view.untracked,
         "conflicts": list(view.conflicts),
-        "subject": view.subject,
     }

@@ -205,9 +205,9 @@ _ALL: Final = (
         name="worktree_merge",
         title="Merge a worktree's branch",
         description="Merge the branch of your own worktree, or with exchange of your delegate's, into the branch it "
-        "began at. A person approves each merge: the call waits for that and is to be repeated once it is allowed. A "
-        "conflict changes nothing and names its files: resolve them in the worktree (steer the delegate to), then merge "
-        "again.",
+        "began at. Any session may call it. A person approves each merge: the call waits for that, and is to be "
+        "repeated once it is allowed. A conflict changes nothing and names its files: resolve them in the worktree "
+        "(steer the delegate to), then merge again.",
         arguments=WorktreeMergeArguments,
         ends=True,
     ),

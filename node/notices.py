@@ -18,7 +18,7 @@ from node.core.errors import MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Message, MessageKind, Session, SessionStatus
 from node.core.prompt import HeldReason, PaneRef, Typed
-from node.ledger import Ledger
+from node.ledger import NOTICE_GRACE_US, Ledger
 from node.ports import Bells, Owed, Store, Tx
 
 _log = logging.getLogger(__name__)
@@ -47,6 +47,7 @@ class Notices:
         self._ledger = ledger
         self._limits = limits
         self._kicked = asyncio.Event()
+        self._offered: dict[str, tuple[Owed, ...]] = {}
 
     def ring(self, _addresses: Sequence[Address]) -> None:
         """Something changed: what is due may be due sooner. Implements ports.Bells."""
@@ -71,6 +72,31 @@ class Notices:
                     await self._kicked.wait()
             except TimeoutError:
                 continue
+
+    async def due_notice(self, session_id: str) -> str | None:
+        """What to tell an agent whose turn ends; None when nothing is owed to it. Implements hook_events.TurnEnds."""
+        soon = self._ledger.now_us() + NOTICE_GRACE_US
+        owed = await self._store.read(lambda reader: reader.owed(soon, _BATCH))
+        most = self._limits.notice_times
+        mine = tuple(
+            o
+            for o in owed
+            if o.session == session_id and not o.settled and not o.taken and o.notices + o.unproven < most
+        )
+        if not mine:
+            return None
+        self._offered[session_id] = mine
+        return ONE if len(mine) == 1 else SEVERAL
+
+    async def noticed(self, session_id: str) -> None:
+        """It was told, and its turn goes on with it: as good as a notice that was typed and confirmed."""
+        offered = self._offered.pop(session_id, ())
+        await self._store.write(lambda tx: self._note(tx, offered, Typed()))
+
+    async def on_idle(self, session_id: str) -> None:
+        """It rests at its prompt: what was held for it is tried again at once."""
+        await self._store.write(lambda tx: tx.hasten(session_id, self._ledger.now_us()))
+        self._kicked.set()
 
     async def deliver_due(self) -> None:
         """Types what is due, one line a session however many messages wait there."""

@@ -31,6 +31,10 @@ class FileStore(Protocol):
 
     async def stage(self, paths: Sequence[str], *, base: str, allowed: Sequence[str]) -> tuple[Attachment, ...]: ...
     def release(self, attachments: Sequence[Attachment]) -> None: ...
+    def inbox(self, session_id: str) -> tuple[str, ...]:
+        """The folder where files for that session land, once there is one: it may pass on what it received."""
+        ...
+
     async def land(self, session_id: str, message_id: str, attachments: Sequence[Attachment]) -> tuple[str, ...]: ...
 
 
@@ -97,7 +101,7 @@ class WorktreeStatus:
 class MergeResult:
     """`commit` is where branch `into` stands now; with `conflicts` (paths) nothing was changed.
 
-    `how` is a code (merged, fast_forward, nothing). `left_out` counts untracked entries of the worktree, which no merge
+    `how` is a code: fast_forward, merge_commit, nothing or conflict. `left_out` counts untracked entries of the worktree, which no merge
     brings along.
     """
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from node.agents import adapter_for
 from node.core import policy
+from node.core.agent_state import AgentConversation
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, AgentState, Exchange, Session, SessionStatus
 from node.core.text import well_formed
+from node.equipment import Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.ports import Bells, NewSession, Reader, Store, Terminals, Tx
@@ -38,6 +41,7 @@ class Sessions:
         bells: Bells,
         ledger: Ledger,
         limits: Limits,
+        equipment: Equipment,
         environment: Mapping[str, str],
     ) -> None:
         self._store = store
@@ -46,6 +50,7 @@ class Sessions:
         self._bells = bells
         self._ledger = ledger
         self._limits = limits
+        self._equipment = equipment
         self._environment = dict(environment)
         # Starting takes a while between checking a nickname and holding it; one start at a time keeps it simple.
         self._starting = asyncio.Lock()
@@ -58,10 +63,15 @@ class Sessions:
             await self._check_room()
             session_id = self._ledger.new_id()
             name = choice.nickname if choice else short(session_id)
+            adapter = adapter_for(new.argv)
+            # Files are judged by real paths; a folder reached through a link would be refused later.
+            cwd = await asyncio.to_thread(os.path.realpath, new.cwd)
+            seat = Seat(session=session_id, cwd=cwd, env=self._env_of(new))
+            launched = await self._equipment.by_person(adapter, seat, new.argv)
             pane = await self._terminals.start(
-                new.argv,
-                cwd=new.cwd,
-                env=self._env_of(new, session_id),
+                launched.argv,
+                cwd=cwd,
+                env=dict(launched.env),
                 name=name,
                 width=new.width or _WIDTH,
                 height=new.height or _HEIGHT,
@@ -72,9 +82,9 @@ class Sessions:
                 nickname=choice.nickname if choice else None,
                 title=well_formed(new.title).strip() or policy.derive_title(Path(new.argv[0]).name),
                 workspace=new.workspace or DEFAULT_WORKSPACE,
-                profile=adapter_for(new.argv).name,
+                profile=adapter.name,
                 argv=new.argv,
-                cwd=new.cwd,
+                cwd=cwd,
                 pane=pane,
                 status=SessionStatus.RUNNING,
                 state=AgentState.UNKNOWN,
@@ -113,10 +123,10 @@ class Sessions:
                 {"limit": self._limits.sessions},
             )
 
-    def _env_of(self, new: NewSession, session_id: str) -> dict[str, str]:
+    def _env_of(self, new: NewSession) -> dict[str, str]:
         env = {k: v for k, v in (dict(new.env) or self._environment).items() if k not in _NOT_INHERITED}
         home = self._environment.get("HELIOGRAPH_HOME")
-        return env | ({"HELIOGRAPH_HOME": home} if home else {}) | {"HELIOGRAPH_SESSION": session_id}
+        return env | ({"HELIOGRAPH_HOME": home} if home else {})
 
     async def _choose(self, nickname: str, for_session: str | None) -> policy.NicknameChoice:
         return await self._store.read(
@@ -205,6 +215,17 @@ class Sessions:
                 ErrorCode.WRONG_STATE, f"{session.label} has {session.status.value}; there is no terminal to show."
             )
         return self._terminals.attach_argv(session.pane)
+
+    async def set(self, session_id: str, state: AgentState, conversation: AgentConversation | None) -> None:
+        """Records what hooks tell of an agent. Implements hook_events.AgentStates."""
+
+        def work(tx: Tx) -> None:
+            now = tx.session(session_id)
+            if now is not None and now.status is SessionStatus.RUNNING:
+                kept = conversation.id if conversation is not None else now.conversation
+                tx.put_session(self._changed(now, state=state, conversation=kept))
+
+        await self._store.write(work)
 
     async def watch_once(self) -> None:
         """Compares the records with the panes that exist; notes sessions which ended meanwhile."""

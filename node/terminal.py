@@ -260,6 +260,9 @@ class Tmux:
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()
+                if process.stdin is not None:
+                    # Else its pipe would be closed only after the event loop is.
+                    process.stdin.close()
                 await process.wait()
         if process.returncode == 0:
             return output.decode("utf-8", "replace")

@@ -18,66 +18,14 @@ from node.core.escape import escape, escape_to_width
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.worktree import MergeHow
-from node.git import Git, RepoState
+from node.git import Git
 from node.git_landing import Landing
+from node.ports_work import MergeResult, RepoState, Worktree, WorktreeStatus
 
 SUBJECT_CHARACTERS: Final = 120
 NAMED_AT_ONCE: Final = 50
 
 _NO_CHANGES: Final = words.Changes(tracked=0, untracked=0, conflicts=())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Worktree:
-    """A working tree at `path` on `branch`, begun at commit `base` of the working tree `repo`.
-
-    `folder` is where the session starts: the folder of `path` that the asking one is in `repo`. `store` is the
-    repository's shared folder, which stays when `repo` is itself a worktree and goes. `onto` is the branch that `repo`
-    was on, None when detached. `notes` are sentences about what is not in it.
-    """
-
-    path: Path
-    folder: Path
-    branch: str
-    base: str
-    repo: Path
-    store: Path
-    onto: str | None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorktreeStatus:
-    """How a worktree stands: `ahead` and `behind` in commits against `onto` (or its base), `dirty` in tracked paths.
-
-    `head` is the tip of its branch, None when that is gone. `on` is the branch checked out there now. `subject` was
-    written by whoever committed. `conflicts` are paths with an unfinished merge in it.
-    """
-
-    exists: bool
-    head: str | None
-    on: str | None
-    ahead: int
-    behind: int
-    dirty: int
-    untracked: int
-    conflicts: tuple[str, ...]
-    subject: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeResult:
-    """`commit` is where branch `into` stands now; with `conflicts` (paths) nothing was changed.
-
-    `left_out` counts untracked entries of the worktree, which no merge brings along.
-    """
-
-    merged: bool
-    into: str
-    commit: str
-    conflicts: tuple[str, ...]
-    how: MergeHow
-    left_out: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

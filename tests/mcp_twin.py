@@ -55,7 +55,6 @@ class Held:
     settled: bool = False
 
 
-@dataclass(slots=True)
 class NoTrees:
     """A ports.TreeTools for sessions outside of git."""
 
@@ -69,6 +68,7 @@ class NoTrees:
         raise MeshError(ErrorCode.NOT_FOUND, f"no worktree for {exchange}")
 
 
+@dataclass(slots=True)
 class TwinNode:
     """Implements ports.Agents and as much of ports.Store as the socket asks for."""
 

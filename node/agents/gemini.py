@@ -38,6 +38,8 @@ PROMPT: Final = PromptProfile(
     placeholder=re.compile(r"Type your message or @path/to/file"),
     shows_placeholder=True,
     box_end=re.compile(r"^\s*$"),
+    # It moves the terminal's cursor into the box only while it believes that somebody looks at it.
+    cursor_in_box=False,
     busy=(re.compile(r"\(esc to cancel, \d"),),
     dialog=(
         re.compile(r"^\W*\u25cf\s*\d[.)]\s"),

@@ -285,7 +285,6 @@ class TreeView:
     changed: int = 0
     untracked: int = 0
     conflicts: tuple[str, ...] = ()
-    subject: str = ""
     notes: tuple[str, ...] = ()
 
 

@@ -213,10 +213,10 @@ def _closed_up(text: str, start: int) -> str:
 
 def _read(text: str) -> _Node | None:
     reader = _Reader(text)
-    if reader.at_end:
+    if reader.ended():
         return None
     root = reader.value(0)
-    if not reader.at_end:
+    if not reader.ended():
         raise reader.problem("something follows after its end")
     if not isinstance(root.value, dict):
         raise JsonTextError("it is no JSON object")
@@ -231,8 +231,7 @@ class _Reader:
         self._position = 0
         self._next = self._scan()
 
-    @property
-    def at_end(self) -> bool:
+    def ended(self) -> bool:
         return self._next is None
 
     def problem(self, what: str) -> JsonTextError:

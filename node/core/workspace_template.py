@@ -99,7 +99,7 @@ def _is_script(word: str, words: Iterable[str]) -> bool:
 
 def quote(word: str) -> str:
     """`word` as a POSIX shell reads it back, whatever is in it."""
-    return word if _BARE.fullmatch(word) else "'" + word.replace("x", "'\\''") + "'"
+    return word if _BARE.fullmatch(word) else "'" + word.replace("'", "'\\''") + "'"
 
 
 def join(words: Iterable[str]) -> str:

@@ -227,6 +227,14 @@ class SqliteReader:
         row = self._one("SELECT tree FROM worktrees WHERE session = ?", session_id)
         return tree_of(row["tree"]) if row else None
 
+    def file_hashes(self) -> frozenset[str]:
+        """The hashes of all files that messages have."""
+        rows = self._all(
+            "SELECT DISTINCT json_extract(file.value, '$[1]') AS hash FROM messages, json_each(messages.files) AS file "
+            "WHERE messages.files <> '[]'"
+        )
+        return frozenset(row["hash"] for row in rows)
+
     def approvals(self, *, pending: bool, limit: int) -> tuple[Approval, ...]:
         """Approvals, newest first; only those that wait for a decision, or all."""
         where = "WHERE decision = 'pending'" if pending else ""

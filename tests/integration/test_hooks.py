@@ -5,166 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+import shlex
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
-from node.agent_socket import AgentSocket
-from node.core.agent_state import AgentConversation, HookTable
-from node.core.errors import ErrorCode, MeshError
+from node.callers import Callers
+from node.core.agent_state import AgentConversation
 from node.core.limits import Limits
 from node.core.model import AgentState, Session, SessionStatus
 from node.core.prompt import PaneRef
-from node.hook_events import HookEvents
-from node.ports import T
+from tests.hook_stage import BUSY, DIALOG, ENDED, IDLE, LINE, SECOND_US, by_hand, staged
 from tests.mcp_client import run
-from tests.mcp_twin import DEADLINE_S, NODE, TwinNode
+from tests.mcp_twin import DEADLINE_S
+from tests.terminals import start, terminal
 from tests.unit.test_hook import command, environment
 from tests.unit.test_hook import home as home  # noqa: PLC0414 - a fixture
 from tests.waiting import until
-
-BUSY, IDLE, DIALOG, ENDED = AgentState.BUSY, AgentState.IDLE, AgentState.NEEDS_INPUT, AgentState.ENDED
-LINE = "[heliograph] A message waits for you. Call the read_inbox tool of heliograph now."
-EVENTS: Mapping[str, AgentState | None] = {
-    "SessionStart": IDLE, "UserPromptSubmit": BUSY, "PostToolUse": BUSY, "PermissionRequest": DIALOG, "Stop": IDLE,
-    "SessionEnd": ENDED,
-}  # fmt: skip
-TABLES = {"claude": HookTable(events=EVENTS, can_continue=True), "gemini": HookTable(events=EVENTS)}
-SECOND_US = 1_000_000
-
-
-@dataclass(slots=True)
-class Records:
-    """Implements the ports of HookEvents over the sessions of a twin node."""
-
-    node: TwinNode
-    now_us: int = SECOND_US
-    due: list[str] = field(default_factory=list)
-    set_: list[tuple[str, AgentState, AgentConversation | None]] = field(default_factory=list)
-    noticed_: list[str] = field(default_factory=list)
-    idle: list[str] = field(default_factory=list)
-    broken: bool = False
-    gate: asyncio.Event | None = None
-
-    def boottime_us(self) -> int:
-        return self.now_us
-
-    def wall_us(self) -> int:
-        return self.now_us
-
-    async def read(self, work: Callable[[Records], T]) -> T:
-        return work(self)
-
-    def sessions(self) -> tuple[Session, ...]:
-        return tuple(self.node.sessions.values())
-
-    async def set(self, session_id: str, state: AgentState, conversation: AgentConversation | None) -> None:
-        if self.broken:
-            raise MeshError(ErrorCode.UNAVAILABLE, "The disk is full.")
-        self.node.sessions[session_id] = replace(self.node.sessions[session_id], state=state)
-        self.set_.append((session_id, state, conversation))
-
-    async def due_notice(self, session_id: str) -> str | None:
-        if self.gate is not None:
-            await self.gate.wait()
-        if self.broken:
-            raise MeshError(ErrorCode.UNAVAILABLE, "The disk is full.")
-        return LINE if session_id in self.due else None
-
-    async def noticed(self, session_id: str) -> None:
-        self.noticed_.append(session_id)
-
-    async def on_idle(self, session_id: str) -> None:
-        self.idle.append(session_id)
-
-
-class NoCalls:
-    """Implements agent_socket.Door for a socket at which nobody calls."""
-
-    async def respond(self, *_: object) -> NoReturn:
-        raise AssertionError("a hook is not a call")
-
-
-@dataclass(slots=True, kw_only=True)
-class Stage:
-    """A node with its agent socket, and hooks to run in its sessions."""
-
-    home: Path
-    node: TwinNode
-    records: Records
-    events: HookEvents
-
-    def seat(self, nickname: str, *, profile: str = "claude", state: AgentState = AgentState.UNKNOWN) -> Session:
-        made = self.node.session_for(len(self.node.sessions) + 1, nickname)
-        self.node.sessions[made.id] = replace(made, profile=profile, state=state)
-        return self.node.sessions[made.id]
-
-    async def hook(
-        self, session: Session | None, event: str, *, client: str = "", patience: float = 60.0, **payload: object
-    ) -> str:
-        """Runs one hook in the pane of `session`; what it printed."""
-        pipe = asyncio.subprocess.PIPE
-        argv = command(event, *(("--client", client) if client else ()), patience=patience)
-        process = await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, env=environment(self.home))
-        if session is not None:
-            assert session.pane is not None
-            self.node.panes[process.pid] = session.pane
-        async with asyncio.timeout(DEADLINE_S):
-            printed, _ = await process.communicate(json.dumps(payload).encode())
-        assert process.returncode == 0
-        return printed.decode()
-
-    def states(self, session: Session) -> list[AgentState]:
-        """The states that were recorded for it, in order."""
-        return [state for of, state, _ in self.records.set_ if of == session.id]
-
-    def conversations(self, session: Session) -> list[str]:
-        return [named.id for of, _, named in self.records.set_ if of == session.id and named is not None]
-
-    async def noticed(self, times: int) -> None:
-        await until(lambda: len(self.records.noticed_) == times)
-
-    async def settled(self, session: Session, state: AgentState) -> None:
-        """Returns once that state is on record: a hook leaves before it is."""
-        await until(lambda: self.node.sessions[session.id].state is state)
-
-
-@asynccontextmanager
-async def staged(home: Path, *, limits: Limits | None = None, node: TwinNode | None = None) -> AsyncIterator[Stage]:
-    node = node or TwinNode()
-    records = Records(node)
-    limits = limits or Limits()
-    events = HookEvents(
-        tables=TABLES,
-        states=records,
-        turn_ends=records,
-        store=records,  # type: ignore[arg-type]
-        clock=records,
-        limits=limits,
-    )
-    sock = AgentSocket(
-        path=home / "run" / "agent.sock",
-        node_id=NODE,
-        limits=limits,
-        clock=node,
-        store=node,  # type: ignore[arg-type]
-        agents=node,
-        door=NoCalls(),
-        prove=node.prove,
-        hook=events.take,
-    )
-    listening = asyncio.Event()
-    async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(sock.run(listening))
-        await listening.wait()
-        try:
-            yield Stage(home=home, node=node, records=records, events=events)
-        finally:
-            running.cancel()
 
 
 def test_a_turn_is_followed(home: Path) -> None:
@@ -191,6 +50,24 @@ def test_a_hook_changes_only_the_session_it_is_proven_to_be_of(home: Path) -> No
             await stage.settled(alice, BUSY)
             assert stage.states(bob) == []
             assert stage.events.state(bob.id) is AgentState.UNKNOWN
+
+    run(play)
+
+
+def test_a_hook_in_a_session_of_its_own_is_proven_through_its_parents(home: Path) -> None:
+    """As Claude Code and Codex start theirs: without the terminal, but as descendants of the pane's own process."""
+
+    async def play() -> None:
+        async with terminal(home) as tmux, staged(home, prove=Callers(tmux, os.getuid()).prove) as stage:
+            alice, bob = stage.seat("alice"), stage.seat("bob")
+            argv = shlex.join(["setsid", "--wait", *command("UserPromptSubmit")])
+            env = environment(home)
+            ref = await start(tmux, home, "bash", "-c", f"{argv} < /dev/null; read", env=env)
+            stage.node.sessions[bob.id] = replace(bob, pane=ref)
+            await stage.settled(bob, BUSY)
+            # A hook that runs outside of every pane is nobody's.
+            assert await stage.hook(None, "UserPromptSubmit", client="claude") == ""
+            assert stage.states(alice) == []
 
     run(play)
 
@@ -275,16 +152,6 @@ def test_a_notice_that_no_hook_printed_is_not_counted(home: Path) -> None:
             assert stage.records.noticed_ == []
 
     run(play)
-
-
-@asynccontextmanager
-async def by_hand(home: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """A hook's connection without a hook."""
-    reader, writer = await asyncio.open_unix_connection(home / "run" / "agent.sock")
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
 
 
 def test_a_burst_of_fifty_hooks_breaks_nothing(home: Path) -> None:
@@ -430,7 +297,8 @@ def test_a_node_that_starts_lets_fade_what_an_earlier_one_recorded(home: Path) -
     run(play)
 
 
-def test_a_session_that_was_resumed_in_another_pane_starts_unknown(home: Path) -> None:
+@pytest.mark.parametrize("swept", [True, False], ids=["looked at", "not looked at"])
+def test_a_session_that_was_resumed_in_another_pane_starts_unknown(home: Path, *, swept: bool) -> None:
     async def play() -> None:
         async with staged(home) as stage:
             bob = stage.seat("bob")
@@ -438,13 +306,43 @@ def test_a_session_that_was_resumed_in_another_pane_starts_unknown(home: Path) -
             await stage.hook(bob, "UserPromptSubmit", session_id="a")
             await stage.settled(bob, BUSY)
             stage.node.sessions[bob.id] = replace(bob, status=SessionStatus.ENDED, pane=None, state=ENDED)
-            await stage.events.sweep()
-            assert stage.events.state(bob.id) is AgentState.UNKNOWN
+            if swept:
+                await stage.events.sweep()
+                assert stage.events.state(bob.id) is AgentState.UNKNOWN
             pane = PaneRef(server="/twin", pane="%99", pid=99, started=2, tty="/dev/pts/99")
             again = stage.node.sessions[bob.id] = replace(bob, pane=pane)
             await stage.hook(again, "SessionStart", session_id="b", source="startup")
             await stage.settled(bob, IDLE)
             assert stage.conversations(bob) == ["a", "b"]
+
+    run(play)
+
+
+def test_a_row_that_somebody_else_wrote_is_set_right(home: Path) -> None:
+    async def play() -> None:
+        async with staged(home) as stage:
+            bob = stage.seat("bob")
+            await stage.hook(bob, "Stop")
+            await stage.settled(bob, IDLE)
+            stage.node.sessions[bob.id] = replace(stage.node.sessions[bob.id], state=ENDED)
+            await stage.events.sweep()
+            assert stage.states(bob) == [IDLE, IDLE]
+            await stage.events.sweep()
+            assert stage.states(bob) == [IDLE, IDLE]
+
+    run(play)
+
+
+def test_a_node_that_starts_knows_the_conversation_that_an_earlier_one_recorded(home: Path) -> None:
+    async def play() -> None:
+        async with staged(home) as stage:
+            bob = stage.seat("bob", state=BUSY)
+            stage.node.sessions[bob.id] = replace(bob, state=BUSY, conversation="a")
+            await stage.hook(bob, "SessionStart", session_id="nested", source="startup")
+            await stage.hook(bob, "Stop", session_id="nested")
+            await stage.hook(bob, "PermissionRequest", session_id="a")
+            await stage.settled(bob, DIALOG)
+            assert (stage.states(bob), stage.conversations(bob)) == ([DIALOG], [])
 
     run(play)
 

@@ -208,6 +208,14 @@ async def _only(tmux: Tmux, pane: PaneRef) -> bool:
     return await tmux.panes() == (pane,)
 
 
+def _written_out(pipe: int) -> bool:
+    """Whether no process is left which could write to the pipe."""
+    try:
+        return os.read(pipe, 1) == b""
+    except BlockingIOError:
+        return False
+
+
 @linux
 def test_a_sandbox_ends_with_its_pane(tmp_path: Path) -> None:
     workspace = rules.add("lab", "bubblewrap", {}, ())
@@ -219,10 +227,11 @@ def test_a_sandbox_ends_with_its_pane(tmp_path: Path) -> None:
             await driver.boot(workspace)
             words = ("sh", "-c", "trap '' HUP; setsid sleep 1000 > pipe & exec sleep 1000")
             pane = await here.start(driver.wrap(workspace, words, str(here.project), here.env))
-            with await asyncio.to_thread(open, here.project / "pipe", "rb") as reader:
-                await here.tmux.kill(pane)
-                # The end of the pipe is the end of the last process which could write to it.
-                assert await asyncio.wait_for(asyncio.to_thread(reader.read), 20) == b""
+            reader = os.open(here.project / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+            await until(lambda: not _written_out(reader), "the process in the background")
+            await here.tmux.kill(pane)
+            await until(lambda: _written_out(reader), "the end of the process in the background")
+            os.close(reader)
 
     asyncio.run(scenario())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ import pytest
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.worktree import MergeHow
-from node.worktrees import Worktree
+from node.ports_work import Worktree
 from tests.integration.worktree_bench import ODD_NAMES, Bench, snapshot
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -201,28 +203,53 @@ def test_a_landing_that_fails_half_way_is_put_back(bench: Bench) -> None:
     assert "picky" in error.message
 
 
+def held_landing(bench: Bench) -> tuple[Path, Path, str]:
+    """A file that tells when a landing begins, one that lets it go on, and the script of the git that does so."""
+    began, go_on = bench.tmp / "began", bench.tmp / "go-on"
+    waiting = f"while [ ! -e {go_on} ]; do sleep 0.02; done"
+    script = f'case "$*" in *"merge --ff-only"*) : > {began}; {waiting};; esac; exec git "$@"'
+    return began, go_on, script
+
+
 def test_a_caller_who_goes_away_leaves_a_whole_merge(bench: Bench) -> None:
     made = asyncio.run(bench.worktree())
     tip = bench.commit(made.path, {"mine": "x"})
-    started, go_on = bench.tmp / "started", bench.tmp / "go-on"
-    node = bench.with_program(
-        f"""case "$*" in *"merge --ff-only"*) : > {started}; while [ ! -e {go_on} ]; do sleep 0.02; done;; esac
-        exec git "$@" """
-    )
+    began, go_on, script = held_landing(bench)
+    node = bench.with_program(script)
 
     async def scenario() -> None:
         async with asyncio.TaskGroup() as group:
             task = group.create_task(node.merge(made))
-            async with asyncio.timeout(20):
-                while not started.exists():
-                    await asyncio.sleep(0)
+            await until(began.exists)
             task.cancel()
             await asyncio.sleep(0)
+            assert not task.done()
             go_on.touch()
 
     asyncio.run(scenario())
     assert bench.head(bench.repo) == tip
     assert (bench.repo / "mine").exists()
+    assert bench.git(bench.repo, "status", "--porcelain") == ""
+
+
+def test_a_node_that_is_killed_leaves_a_whole_merge(bench: Bench) -> None:
+    made = asyncio.run(bench.worktree())
+    tip = bench.commit(made.path, {"mine": "x"})
+    began, go_on, script = held_landing(bench)
+    bench.with_program(script)
+    code = (
+        "import asyncio; from pathlib import Path; from node.core.limits import Limits; from node.git import Git\n"
+        "from node.git_landing import Landing\n"
+        f"landing = Landing(Git(Limits(), program={str(bench.tmp / 'git-twin')!r}))\n"
+        f"store, repo = Path({str(made.store)!r}), Path({str(made.repo)!r})\n"
+        f"asyncio.run(landing.land(store, repo, branch={made.branch!r}, tip={tip!r}, target='main'))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], env=bench.environment, cwd=Path(__file__).parents[2]) as node:
+        asyncio.run(until(began.exists))
+        node.kill()
+    assert bench.head(bench.repo) != tip
+    go_on.touch()
+    asyncio.run(until(lambda: bench.head(bench.repo) == tip))
     assert bench.git(bench.repo, "status", "--porcelain") == ""
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from node.core.limits import Limits
 from node.git import Git
-from node.worktrees import Worktree, Worktrees
+from node.ports_work import Worktree
+from node.worktrees import Worktrees
 
 SESSION = "abcdefgh23456723"
 ODD_NAMES = [

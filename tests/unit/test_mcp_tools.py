@@ -45,8 +45,10 @@ def test_a_tool_says_who_may_call_it_and_what_its_arguments_mean(name: str) -> N
 
 def test_only_lists_are_read_only_and_only_ends_are_destructive() -> None:
     annotations = {name: Tool.model_validate(tool.wire()).annotations for name, tool in TOOLS.items()}
-    assert {name for name, a in annotations.items() if a and a.read_only_hint} == {"list_peers", "list_delegations"}
-    assert {name for name, a in annotations.items() if a and a.destructive_hint} == {"close_delegation", "cancel"}
+    read_only = {name for name, a in annotations.items() if a and a.read_only_hint}
+    assert read_only == {"list_peers", "list_delegations", "worktree_status"}
+    destructive = {name for name, a in annotations.items() if a and a.destructive_hint}
+    assert destructive == {"close_delegation", "cancel", "worktree_merge"}
 
 
 def test_no_tool_is_named_as_one_that_clients_have_built_in() -> None:

@@ -15,6 +15,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import AgentState, Session, SessionStatus, Status
 from node.core.prompt import PaneRef
+from node.equipment import Equipment
 from node.lifecycle import Lifecycle
 from node.ports import NewSession
 from node.sessions import Sessions
@@ -80,6 +81,7 @@ async def desk(path: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
         terminals = TwinTerminals()
         sessions = Sessions(
             store=mesh.store, terminals=terminals, lifecycle=Lifecycle(mesh.ledger), bells=mesh.bells,
+            equipment=Equipment(folder=path / "agents", helio=("helio",)),
             ledger=mesh.ledger, limits=mesh.limits,
             environment={"HELIOGRAPH_HOME": "/home/x/.heliograph", "HOME": "/home/x", "TMUX": "of the daemon"},
         )  # fmt: skip

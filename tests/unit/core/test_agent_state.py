@@ -97,6 +97,7 @@ def test_an_event_leads_where_the_table_says(state: AgentState, sign: Sign) -> N
         ("UserPromptSubmit SessionEnd Stop PostToolUse", ENDED),
         ("SessionEnd SessionStart:clear", IDLE),
         ("UserPromptSubmit SessionStart:compact", BUSY),
+        ("SessionStart:compact", UNKNOWN),
         ("UserPromptSubmit@a SessionStart:startup@a PreToolUse@a", BUSY),  # Codex opens with the first prompt
         ("UserPromptSubmit NeverHeardOf", BUSY),
     ],

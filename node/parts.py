@@ -1,0 +1,257 @@
+"""All that a running node is made of, put together by constructors alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from node import config, identity
+from node.agent_socket import AgentSocket
+from node.agents import ADAPTERS, adapter_named
+from node.approvals import Approvals
+from node.attachments import Attachments
+from node.audit import Audit
+from node.broker import Broker
+from node.callers import Callers
+from node.classifier import RuleScreener
+from node.core.limits import Limits
+from node.core.model import Session
+from node.core.prompt import PaneRef, Typed
+from node.core.screen import ENGINE
+from node.core.screen_rules import VERSION as SCREEN_VERSION
+from node.core.timeline import Clock as RowClock
+from node.equipment import Equipment
+from node.exchanges import Exchanges
+from node.files import Files
+from node.grounds import Grounds
+from node.hook_events import HookEvents
+from node.inbox import Inbox
+from node.launcher import Launcher
+from node.ledger import Ledger
+from node.lifecycle import Lifecycle
+from node.mcp_server import McpServer
+from node.notices import ManyBells, Notices
+from node.platform import clocks, durability, paths
+from node.ports import NodeStatus
+from node.service import own_command
+from node.sessions import Sessions
+from node.store import SqliteStore, StoreSettings
+from node.terminal import Tmux
+from node.version import VERSION
+from node.worktrees import Worktrees
+
+
+class SystemClock:
+    """Implements ports.Clock."""
+
+    def wall_us(self) -> int:
+        """UTC in microseconds."""
+        return clocks.wall_us()
+
+    def boottime_us(self) -> int:
+        """Microseconds since boot, sleep included."""
+        return clocks.boottime_us()
+
+
+def entropy(size: int) -> bytes:
+    """`size` random bytes of the operating system. Implements ports.Entropy."""
+    return secrets.token_bytes(size)
+
+
+def _row_clock() -> RowClock:
+    return RowClock(ts_us=clocks.wall_us(), mono_us=clocks.boottime_us(), boot=clocks.boot_id())
+
+
+class NoticeTyper:
+    """Types notices with what the node knows of the session's agent; `hooks` comes once there is one to listen to."""
+
+    def __init__(self, tmux: Tmux) -> None:
+        self._tmux = tmux
+        self.hooks: HookEvents | None = None
+
+    async def type_notice(self, session: Session, pane: PaneRef, text: str) -> Typed:
+        """The line, by the safe order of the terminal; an agent's hook confirms the turn where it has one."""
+        adapter, hooks = adapter_named(session.profile), self.hooks
+        if hooks is None or not adapter.hooks.events:
+            return await self._tmux.type_notice(pane, text, adapter.prompt, lambda: session.state)
+        return await self._tmux.type_notice(
+            pane, text, adapter.prompt, lambda: hooks.state(session.id), lambda: hooks.next_turn(session.id)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """All that a running node is made of."""
+
+    home: Path
+    node_id: str
+    store: SqliteStore
+    tmux: Tmux
+    tmux_version: str
+    ledger: Ledger
+    exchanges: Exchanges
+    sessions: Sessions
+    approvals: Approvals
+    attachments: Attachments
+    launcher: Launcher
+    notices: Notices
+    audit: Audit
+    agents: AgentSocket
+    hooks: HookEvents
+    files: Files
+    limits: Limits
+    started_us: int
+    stopping: asyncio.Event
+
+    async def status(self) -> NodeStatus:
+        """The node at a glance. Implements ports.Overview."""
+        counts, rows, owed = await self.store.read(lambda r: (r.counts(), r.size(), r.owed_count()))
+        return NodeStatus(
+            node_id=self.node_id,
+            version=VERSION,
+            pid=os.getpid(),
+            started_us=self.started_us,
+            home=str(self.home),
+            sessions_running=counts.running,
+            sessions_ended=counts.ended,
+            exchanges_open=counts.open,
+            questions_open=counts.asked,
+            timeline_rows=rows,
+            timeline_writable=self.store.writable,
+            screen_engine=ENGINE,
+            screen_version=SCREEN_VERSION,
+            notices_owed=owed,
+            agents_connected=self.agents.connected,
+            tmux_version=self.tmux_version,
+        )
+
+    def stop(self) -> None:
+        """Asks the node to stop. Implements ports.Overview."""
+        self.stopping.set()
+
+
+@asynccontextmanager
+async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
+    """A node with all its parts, not yet at work; closed in order afterwards."""
+    run = paths.run_dir(home)
+    me = identity.load_or_create(home / "identity")
+    limits = settings.limits
+    store = await SqliteStore.open(
+        home / "node.db",
+        origin=f"local/{me.node_id}/1",
+        row_clock=_row_clock,
+        entropy=entropy,
+        settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
+    )
+    try:
+        clock = SystemClock()
+        resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
+        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
+        tmux = Tmux(run / paths.TMUX_SOCKET)
+        bells = ManyBells()
+        files = Files(home=home, limits=limits)
+        inbox = Inbox(store=store, ledger=ledger, limits=limits, place=files.place)
+        typer = NoticeTyper(tmux)
+        notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)
+        audit = Audit(store=store, poll_s=1.0)
+        for ringer in (inbox.ring, notices.ring, audit.ring):
+            bells.add(ringer)
+        broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
+        lifecycle = Lifecycle(ledger)
+        approvals = Approvals(store=store, ledger=ledger, limits=limits)
+        attachments = Attachments(
+            store=store,
+            files=files,
+            approvals=approvals,
+            bells=bells,
+            ledger=ledger,
+            limits=limits,
+        )
+        grounds = Grounds(store=store, trees=Worktrees(home, limits), approvals=approvals, ledger=ledger, limits=limits)
+        command, variables = own_command()
+        # An agent hands on few variables: what this program needs to be found goes before its own words.
+        helio = ("/usr/bin/env", *(f"{name}={value}" for name, value in variables.items()), *command)
+        equipment = Equipment(folder=home / "agents", helio=helio if variables else command)
+        environment = os.environ | {"HELIOGRAPH_HOME": str(home)}
+        launcher = Launcher(
+            store=store,
+            terminals=tmux,
+            grounds=grounds,
+            lifecycle=lifecycle,
+            bells=bells,
+            ledger=ledger,
+            limits=limits,
+            equipment=equipment,
+            environment=environment,
+        )
+        for ringer in (attachments.ring, launcher.ring):
+            bells.add(ringer)
+        exchanges = Exchanges(
+            store=store,
+            broker=broker,
+            inbox=inbox,
+            waits=inbox,
+            stager=attachments,
+            planner=launcher,
+            ledger=ledger,
+            limits=limits,
+        )
+        sessions = Sessions(
+            store=store,
+            terminals=tmux,
+            lifecycle=lifecycle,
+            bells=bells,
+            ledger=ledger,
+            limits=limits,
+            equipment=equipment,
+            environment=environment,
+        )
+        hooks = HookEvents(
+            tables={adapter.name: adapter.hooks for adapter in ADAPTERS},
+            states=sessions,
+            turn_ends=notices,
+            store=store,
+            clock=clock,
+            limits=limits,
+        )
+        typer.hooks = hooks
+        callers = Callers(tmux, os.getuid())
+
+        yield Parts(
+            home=home,
+            node_id=me.node_id,
+            store=store,
+            tmux=tmux,
+            tmux_version=await tmux.version(),
+            ledger=ledger,
+            exchanges=exchanges,
+            sessions=sessions,
+            approvals=approvals,
+            attachments=attachments,
+            launcher=launcher,
+            notices=notices,
+            audit=audit,
+            agents=AgentSocket(
+                path=run / paths.AGENT_SOCKET,
+                node_id=me.node_id,
+                limits=limits,
+                clock=clock,
+                store=store,
+                agents=exchanges,
+                door=McpServer(exchanges, grounds),
+                prove=callers.prove,
+                hook=hooks.take,
+            ),
+            hooks=hooks,
+            files=files,
+            limits=limits,
+            started_us=clocks.wall_us(),
+            stopping=asyncio.Event(),
+        )
+    finally:
+        await store.close()
