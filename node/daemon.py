@@ -12,10 +12,12 @@ from functools import partial
 from pathlib import Path
 
 from node import config, lock
+from node.agent_catalogue import AgentClis
 from node.core.errors import MeshError
 from node.core.timeline import Row, RowKind
 from node.exchanges import People
 from node.local_api import LocalApi
+from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, paths
 from node.ports import Tx
@@ -86,6 +88,10 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             overview=parts,
             limits=parts.limits,
             entropy=entropy,
+            place=parts.files.place,
+            work=WorkApi(
+                store=parts.store, approvals=parts.approvals, workspaces=parts.workrooms, agents=AgentClis(os.environ)
+            ),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)
@@ -102,6 +108,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(_reap(parts)),
             ]
             await listening.wait()
+            await parts.workrooms.reopen()
             ready()
             await parts.stopping.wait()
             for task in work:

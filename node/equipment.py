@@ -50,6 +50,11 @@ class Equipment:
         )
         return await self._written(seat, launched)
 
+    def seen_by(self, session_id: str) -> tuple[Path, ...]:
+        """What of the node a session must be able to read, wherever it runs: its own agent's configuration."""
+        folder = self._folder / session_id
+        return (folder,) if folder.is_dir() else ()
+
     def _context(self, seat: Seat) -> LaunchContext:
         env = dict(seat.env) | {SESSION_VARIABLE: seat.session}
         return LaunchContext(
@@ -60,6 +65,10 @@ class Equipment:
             session=seat.session,
             trusted=seat.trusted,
         )
+
+    def own_variables(self, seat: Seat, launched: Launched) -> dict[str, str]:
+        """What the agent's environment has beyond the one it was asked to have: it goes along into any workspace."""
+        return {name: value for name, value in launched.env if seat.env.get(name) != value}
 
     async def _written(self, seat: Seat, launched: Launched) -> Launched:
         if not launched.argv:

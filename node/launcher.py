@@ -23,7 +23,7 @@ from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.platform import processes
 from node.ports import Bells, Store, Terminals, Tx
-from node.ports_work import Ground, Grounds, LaunchPlan
+from node.ports_work import Ground, Grounds, LaunchPlan, Places
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +47,7 @@ class Launcher:
         ledger: Ledger,
         limits: Limits,
         equipment: Equipment,
+        places: Places,
         environment: Mapping[str, str],
     ) -> None:
         self._store = store
@@ -57,6 +58,7 @@ class Launcher:
         self._ledger = ledger
         self._limits = limits
         self._equipment = equipment
+        self._places = places
         self._environment_of_node = dict(environment)
         self._kicked = asyncio.Event()
 
@@ -72,7 +74,7 @@ class Launcher:
         return LaunchPlan(
             session=session_id,
             profile=adapter.name,
-            workspace=command.workspace or delegator.workspace,
+            workspace=(await self._places.find(command.workspace or delegator.workspace)).name,
             cwd=delegator.cwd,
             worktree=(command.nickname or command.title) if wanted else "",
         )
@@ -187,10 +189,18 @@ class Launcher:
             launched = await self._equipment.resumed(adapter, seat, conversation)
         else:
             launched = await self._equipment.fresh(adapter, seat)
-        pane = await self._left_running(session.id) or await self._terminals.start(
+        placed = await self._places.settle(
+            session.workspace,
             launched.argv,
-            cwd=session.cwd,
-            env=dict(launched.env),
+            session.cwd,
+            dict(launched.env),
+            given=self._equipment.own_variables(seat, launched),
+            read=self._equipment.seen_by(session.id),
+        )
+        pane = await self._left_running(session.id) or await self._terminals.start(
+            placed.argv,
+            cwd=placed.cwd,
+            env=placed.env,
             name=session.nickname or short(session.id),
             width=_WIDTH,
             height=_HEIGHT,

@@ -194,6 +194,12 @@ class Ledger:
         party = self._party(tx, Address(node=self.node, session=session_id), None)
         tx.append(Row(row=RowKind.LIFECYCLE, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=party))
 
+    def policy_row(self, tx: Tx, engine: str, decision: str, name: str) -> None:
+        """The row of a rule that a person changed; `name` says which, beside the row."""
+        party = Party(node=self.node, role="person")
+        row = Row(row=RowKind.POLICY, engine=engine, decision=decision, sw=SOFTWARE, src=party)
+        tx.append(row, _texts(name=name))
+
     def side(self, **texts: str) -> tuple[tuple[str, str], ...]:
         """Side texts for a row: redacted, cut to a preview, empty ones left out."""
         return _texts(**texts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from node.core import policy
+from node.core import policy, workspace
 from node.core.commands import Delegate, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -34,6 +34,10 @@ class Openings:
         """A new request to a session that can be reached; REACH, LIMIT or NOT_FOUND otherwise."""
         sessions = tx.sessions()
         target = policy.reachable(command.to, sessions, actor, resumable=self._ledger.resumable)
+        here = _session_of(sessions, actor)
+        if here is not None:
+            known = tx.workspaces()
+            workspace.check_reach(workspace.find(here.workspace, known), workspace.find(target.workspace, known))
         title = command.title.strip() or policy.derive_title(command.text)
         return self._begin(tx, actor, Kind.REQUEST, exchange_id, target.id, title)
 
@@ -58,6 +62,9 @@ class Openings:
                 f"{len(running)} sessions run already; the limit is {self._limits.sessions}. Close delegations first.",
                 {"limit": self._limits.sessions},
             )
+        if delegator is not None:
+            known = tx.workspaces()
+            workspace.check_reach(workspace.find(delegator.workspace, known), workspace.find(plan.workspace, known))
         nickname = None
         if command.nickname:
             nickname = policy.choose_nickname(command.nickname, sessions, for_session=None).nickname

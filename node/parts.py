@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from node import config, identity
@@ -20,7 +20,7 @@ from node.broker import Broker
 from node.callers import Callers
 from node.classifier import RuleScreener
 from node.core.limits import Limits
-from node.core.model import Session
+from node.core.model import DEFAULT_WORKSPACE, Session
 from node.core.prompt import PaneRef, Typed
 from node.core.screen import ENGINE
 from node.core.screen_rules import VERSION as SCREEN_VERSION
@@ -36,13 +36,15 @@ from node.ledger import Ledger
 from node.lifecycle import Lifecycle
 from node.mcp_server import McpServer
 from node.notices import ManyBells, Notices
-from node.platform import clocks, durability, paths
+from node.platform import clocks, durability, paths, processes
 from node.ports import NodeStatus
 from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings
 from node.terminal import Tmux
 from node.version import VERSION
+from node.workrooms import Workrooms
+from node.workspaces import Drivers, Place
 from node.worktrees import Worktrees
 
 
@@ -77,10 +79,14 @@ class NoticeTyper:
     async def type_notice(self, session: Session, pane: PaneRef, text: str) -> Typed:
         """The line, by the safe order of the terminal; an agent's hook confirms the turn where it has one."""
         adapter, hooks = adapter_named(session.profile), self.hooks
+        prompt = adapter.prompt
+        if session.workspace != DEFAULT_WORKSPACE and (wrapper := processes.read(pane.pid)) is not None:
+            # In a workspace of its own the agent is inside another program, which has the terminal.
+            prompt = replace(prompt, programs=prompt.programs | {wrapper.name})
         if hooks is None or not adapter.hooks.events:
-            return await self._tmux.type_notice(pane, text, adapter.prompt, lambda: session.state)
+            return await self._tmux.type_notice(pane, text, prompt, lambda: session.state)
         return await self._tmux.type_notice(
-            pane, text, adapter.prompt, lambda: hooks.state(session.id), lambda: hooks.next_turn(session.id)
+            pane, text, prompt, lambda: hooks.state(session.id), lambda: hooks.next_turn(session.id)
         )
 
 
@@ -99,6 +105,7 @@ class Parts:
     approvals: Approvals
     attachments: Attachments
     launcher: Launcher
+    workrooms: Workrooms
     notices: Notices
     audit: Audit
     agents: AgentSocket
@@ -178,6 +185,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         helio = ("/usr/bin/env", *(f"{name}={value}" for name, value in variables.items()), *command)
         equipment = Equipment(folder=home / "agents", helio=helio if variables else command)
         environment = os.environ | {"HELIOGRAPH_HOME": str(home)}
+        workrooms = Workrooms(store=store, drivers=Drivers(Place(home=home, run=run, limits=limits)), ledger=ledger)
         launcher = Launcher(
             store=store,
             terminals=tmux,
@@ -187,6 +195,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ledger=ledger,
             limits=limits,
             equipment=equipment,
+            places=workrooms,
             environment=environment,
         )
         for ringer in (attachments.ring, launcher.ring):
@@ -209,6 +218,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ledger=ledger,
             limits=limits,
             equipment=equipment,
+            places=workrooms,
             environment=environment,
         )
         hooks = HookEvents(
@@ -233,6 +243,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             sessions=sessions,
             approvals=approvals,
             attachments=attachments,
+            workrooms=workrooms,
             launcher=launcher,
             notices=notices,
             audit=audit,

@@ -101,8 +101,8 @@ class WorktreeStatus:
 class MergeResult:
     """`commit` is where branch `into` stands now; with `conflicts` (paths) nothing was changed.
 
-    `how` is a code: fast_forward, merge_commit, nothing or conflict. `left_out` counts untracked entries of the worktree, which no merge
-    brings along.
+    `how` is a code: fast_forward, merge_commit, nothing or conflict. `left_out` counts untracked entries of the
+    worktree, which no merge brings along.
     """
 
     merged: bool
@@ -186,6 +186,38 @@ class WorkspaceStatus:
     workspace: Workspace
     state: WorkspaceState
     sessions: int
+
+
+class InPlace(Protocol):
+    """What a terminal is to run so that a program lives in a workspace."""
+
+    @property
+    def argv(self) -> tuple[str, ...]: ...
+    @property
+    def cwd(self) -> str: ...
+    @property
+    def env(self) -> dict[str, str]: ...
+
+
+class Places(Protocol):
+    """Makes workspaces ready for sessions."""
+
+    async def find(self, name: str) -> Workspace: ...
+    async def settle(
+        self,
+        name: str,
+        argv: Sequence[str],
+        cwd: str,
+        env: Mapping[str, str],
+        *,
+        given: Mapping[str, str],
+        read: Sequence[Path],
+    ) -> InPlace:
+        """How to start a program in a workspace, which is turned on if it was off.
+
+        Of `env` goes in what the workspace lets in, of `given` all; `read` are paths that it must be able to read.
+        """
+        ...
 
 
 class Workspaces(Protocol):

@@ -15,12 +15,13 @@ from node.core.agent_state import AgentConversation
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
-from node.core.model import DEFAULT_WORKSPACE, AgentState, Exchange, Session, SessionStatus
+from node.core.model import AgentState, Exchange, Session, SessionStatus
 from node.core.text import well_formed
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.ports import Bells, NewSession, Reader, Store, Terminals, Tx
+from node.ports_work import Places
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ class Sessions:
         ledger: Ledger,
         limits: Limits,
         equipment: Equipment,
+        places: Places,
         environment: Mapping[str, str],
     ) -> None:
         self._store = store
@@ -51,6 +53,7 @@ class Sessions:
         self._ledger = ledger
         self._limits = limits
         self._equipment = equipment
+        self._places = places
         self._environment = dict(environment)
         # Starting takes a while between checking a nickname and holding it; one start at a time keeps it simple.
         self._starting = asyncio.Lock()
@@ -58,6 +61,7 @@ class Sessions:
     async def run(self, new: NewSession) -> tuple[Session, tuple[str, ...]]:
         """Starts a session in a new pane; the nickname is given before the agent can say a word."""
         self._check_new(new)
+        workspace = (await self._places.find(new.workspace)).name
         async with self._starting:
             choice = await self._choose(new.nickname, None) if new.nickname else None
             await self._check_room()
@@ -68,10 +72,18 @@ class Sessions:
             cwd = await asyncio.to_thread(os.path.realpath, new.cwd)
             seat = Seat(session=session_id, cwd=cwd, env=self._env_of(new))
             launched = await self._equipment.by_person(adapter, seat, new.argv)
-            pane = await self._terminals.start(
+            placed = await self._places.settle(
+                workspace,
                 launched.argv,
-                cwd=cwd,
-                env=dict(launched.env),
+                cwd,
+                dict(launched.env),
+                given=self._equipment.own_variables(seat, launched),
+                read=self._equipment.seen_by(session_id),
+            )
+            pane = await self._terminals.start(
+                placed.argv,
+                cwd=placed.cwd,
+                env=placed.env,
                 name=name,
                 width=new.width or _WIDTH,
                 height=new.height or _HEIGHT,
@@ -81,7 +93,7 @@ class Sessions:
                 id=session_id,
                 nickname=choice.nickname if choice else None,
                 title=well_formed(new.title).strip() or policy.derive_title(Path(new.argv[0]).name),
-                workspace=new.workspace or DEFAULT_WORKSPACE,
+                workspace=workspace,
                 profile=adapter.name,
                 argv=new.argv,
                 cwd=cwd,
@@ -102,11 +114,6 @@ class Sessions:
     def _check_new(self, new: NewSession) -> None:
         if not new.argv or not new.argv[0]:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "No command was given. Example: helio run --nick api -- claude")
-        if new.workspace not in {"", DEFAULT_WORKSPACE}:
-            raise MeshError(
-                ErrorCode.NOT_FOUND,
-                f"There is no workspace {new.workspace!r}; the only one on this node is {DEFAULT_WORKSPACE!r}.",
-            )
         self._limits.check_text("title", new.title, self._limits.title_chars)
         if not Path(new.cwd).is_dir():
             raise MeshError(

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -228,7 +229,7 @@ class Tmux:
     def _write_spec(self, argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> Path:
         """Write what the launcher is to start, and the server's configuration, beside its socket."""
         paths.check_private(self._socket.parent)
-        self._configuration.write_text(_CONFIGURATION, encoding="utf-8")
+        self._configuration.write_text(_CONFIGURATION + _palette_key(), encoding="utf-8")
         # mkstemp makes it 0600, and so secrets in the environment are on no command line.
         descriptor, path = tempfile.mkstemp(prefix="launch-", suffix=".json", dir=self._socket.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -319,9 +320,26 @@ def _shown_name(name: str) -> str:
     return f"{kept[:-1]}\\;" if kept.endswith(";") else kept
 
 
+def _palette_key() -> str:
+    """The line of the configuration by which C-b @ shows the palette above the pane, and keeps it there if it fails."""
+    palette = shlex.join((sys.executable, "-P", "-m", "node.entry", "palette", "--pane")).replace("#", "##")
+    # Of the two, only run-shell says which pane that is.
+    popup = f"display-popup -EE -w 80% -h 60% {_quoted(palette + ' #{pane_id}')}"
+    return f"bind-key @ run-shell -C {_quoted(popup)}\n"
+
+
+def _quoted(text: str) -> str:
+    """`text` as one word of a tmux command."""
+    return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
+
+
 def _server_environment() -> dict[str, str]:
     """What the tmux server keeps in mind: enough to run, and nothing of the terminal the node was started from."""
-    known = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR")
+    known = (
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR",
+        # By these the palette finds its node and itself; sessions get their environment from elsewhere.
+        paths.HOME_VARIABLE, "PYTHONPATH",
+    )  # fmt: skip
     return {name: os.environ[name] for name in known if name in os.environ} | {"TERM": "xterm-256color"}
 
 

@@ -114,9 +114,9 @@ class Adapter:
 
     `programs` are the file names that start it, `prompt` says how its screen looks, `hooks` what its hooks tell.
     `command` is the program that this node starts; an adapter without it only recognises. `setup` makes the private
-    configuration; `choose`, `resume_by` and `ask` are the words, with {} for what goes in, that give a new conversation
-    its id, take one up by id, and ask for one answer without a terminal; `look_only` are put before those of `ask` so
-    that the agent can change nothing. An agent that is part of this software (`bundled`) says by `launches` how it is
+    configuration; `choose` and `resume_by` are the words, with {} for what goes in, that give a new conversation its id
+    and take one up by id. One question without a terminal is `ask`, then `look_only` if the agent is to change nothing,
+    then `asked` with the question. An agent that is part of this software (`bundled`) says by `launches` how it is
     started, given a conversation to take up or None.
     """
 
@@ -131,6 +131,7 @@ class Adapter:
     resume_by: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     look_only: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     launches: Callable[[LaunchContext, str | None], Launched] | None = None
 
     @property
@@ -173,9 +174,9 @@ class Adapter:
 
     def one_shot(self, prompt: str, *, read_only: bool = True) -> tuple[str, ...]:
         """The command line that answers `prompt` on stdout and ends; with `read_only` it changes no file."""
-        if not self.ask:
+        if not self.asked:
             raise MeshError(ErrorCode.UNSUPPORTED, f"This node does not know how to ask {self.name} one question.")
-        return (self.command, *(self.look_only if read_only else ()), *_filled(self.ask, prompt))
+        return (self.command, *self.ask, *(self.look_only if read_only else ()), *_filled(self.asked, prompt))
 
     def _launched(self, context: LaunchContext, words: Sequence[str], conversation: str | None) -> Launched:
         if not self.startable:

@@ -81,6 +81,7 @@ CLAUDE: Final = Adapter(
     setup=_setup,
     choose=("--session-id", "{}"),
     resume_by=("--resume", "{}"),
-    ask=("--print", "--", "{}"),
+    ask=("--print",),
     look_only=("--tools=Read,Grep,Glob",),
+    asked=("--", "{}"),
 )

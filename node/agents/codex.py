@@ -118,6 +118,7 @@ CODEX: Final = Adapter(
     versions=KnownVersions(first=(0, 171, 0), last=(0, 171, 0)),
     setup=_setup,
     resume_by=("resume", "{}"),
-    ask=("exec", "--skip-git-repo-check", "--", "{}"),
+    ask=("exec", "--skip-git-repo-check"),
     look_only=("--sandbox", "read-only"),
+    asked=("--", "{}"),
 )

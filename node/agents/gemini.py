@@ -112,6 +112,6 @@ GEMINI: Final = Adapter(
     setup=_setup,
     choose=("--session-id", "{}"),
     resume_by=("--resume", "{}"),
-    ask=("--prompt={}",),
     look_only=("--approval-mode=plan",),
+    asked=("--prompt={}",),
 )

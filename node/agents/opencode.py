@@ -111,6 +111,7 @@ OPENCODE: Final = Adapter(
     versions=KnownVersions(first=(1, 18, 33), last=(1, 18, 33)),
     setup=_setup,
     resume_by=("--session", "{}"),
-    ask=("run", "--", "{}"),
-    look_only=(),
+    ask=("run",),
+    look_only=("--agent", "plan"),
+    asked=("--", "{}"),
 )

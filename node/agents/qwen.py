@@ -78,6 +78,6 @@ QWEN: Final = Adapter(
     setup=_setup,
     choose=("--session-id", "{}"),
     resume_by=("--resume", "{}"),
-    ask=("--prompt={}",),
     look_only=("--approval-mode=plan",),
+    asked=("--prompt={}",),
 )

@@ -9,11 +9,14 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from node.core.approval import Decision
 from node.core.errors import MeshError
 from node.core.escape import escape
+from node.core.views_work import ApprovalView
 from node.demo.puppet import Puppet, PuppetError
-from node.demo.stage import Stage, StageError, helio, stage
+from node.demo.stage import Stage, StageError, git, helio, stage
 from node.ports import RowFilter
 
 _INJECTION = (
@@ -206,7 +209,7 @@ class Play:
         check(not done.refused, done.line)
 
     async def delegate(self) -> None:
-        """A delegation: a fresh agent on a branch of its own, a file with the result, a merge that a person approves."""
+        """A delegation: a fresh agent, a branch of its own, a file with the result, a merge that a person approves."""
         given = await self.ana.call(
             "delegate",
             {
@@ -232,9 +235,10 @@ class Play:
         check(isinstance(attached, list) and len(attached) == 1, "the file did not come with the brief")
         tree = await dora.call("worktree_status")
         folder = Path(tree.text("folder"))
-        check(tree.text("branch").startswith("helio/") and folder.is_dir(), tree.line)
+        check(tree.text("branch").startswith("helio/"), tree.line)
         self.say(f"@dora works on {tree.text('branch')}")
-        await change_currency(folder)
+        await asyncio.to_thread((folder / "export.py").write_text, "TOTAL = customer.currency\n", encoding="utf-8")
+        await git(folder, "commit", "--quiet", "--all", "-m", "Use the customer's currency")
         done = await dora.call("deliver", {"text": "Done and committed.", "files": ["export.py"]})
         check(not done.refused, done.line)
         result = (await self.ana.call("wait", {"exchange": exchange, "wait_seconds": _WAIT})).messages("deliver")
@@ -243,12 +247,21 @@ class Play:
             merging = group.create_task(self.ana.call("worktree_merge", {"exchange": exchange}))
             approval = await self._asked()
             self.say(f"a person is asked: {approval.words}")
-            await self.stage.node.decide_approval(approval.id, "once")
+            await self.stage.node.decide_approval(approval.id, Decision.ONCE)
             merged = await merging
         check(not merged.refused and merged.data.get("merged") is True, merged.line)
         self.say(f"@ana is told: {merged.line}")
         closed = await self.ana.call("close_delegation", {"exchange": exchange, "outcome": "accepted"})
         check(closed.text("status") == "accepted", closed.line)
+
+    async def _asked(self) -> ApprovalView:
+        """The question to the person, once it is asked."""
+        async with asyncio.timeout(_WAIT):
+            while True:
+                waiting = await self.stage.node.approvals()
+                if waiting:
+                    return waiting[0]
+                await asyncio.sleep(0.05)
 
     async def verify(self) -> None:
         """The timeline: a row for each decision, hashed and chained, verified from the first to the last."""
@@ -277,6 +290,7 @@ class Play:
         await self.step("injection_withheld", "An injection is withheld", self.withhold)
         await self.step("cycle_refused", "A circle of waits is refused", self.refuse_cycle)
         await self.step("foreign_id_not_found", "A foreign exchange id is not found", self.hide_foreign)
+        await self.step("delegation_with_worktree", "@ana delegates to a fresh agent", self.delegate)
         await self.step("timeline_verified", "The timeline is verified", self.verify)
 
 

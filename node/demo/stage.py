@@ -47,7 +47,6 @@ class Stage:
         )
         return await self.stack.enter_async_context(Puppet(control))
 
-
     async def delegate(self, session: str) -> Puppet:
         """The strings of a delegate that the node itself started."""
         return await self.stack.enter_async_context(Puppet(self.home / "agents" / session / CONTROL))
@@ -57,12 +56,18 @@ class Stage:
         folder = self.home / "shop"
         folder.mkdir()
         (folder / "export.py").write_text('TOTAL = "EUR"\n', encoding="utf-8")
-        name = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
-        for arguments in (("init", "--quiet", "--initial-branch=main"), ("add", "."), (*name, "commit", "-qm", "Begin")):
-            process = await asyncio.create_subprocess_exec("git", *arguments, cwd=folder)
-            if await process.wait() != 0:
-                raise StageError(f"git {arguments[0]} failed in {folder}")
+        await git(folder, "init", "--quiet", "--initial-branch=main")
+        await git(folder, "add", ".")
+        await git(folder, "commit", "--quiet", "-m", "Begin")
         return folder
+
+
+async def git(folder: Path, *arguments: str) -> None:
+    """Runs git in a folder of the demo, whoever the person is."""
+    name = ("-c", "user.name=Ana", "-c", "user.email=ana@example.org")
+    process = await asyncio.create_subprocess_exec("git", *name, *arguments, cwd=folder)
+    if await process.wait() != 0:
+        raise StageError(f"git {arguments[0]} failed in {folder}")
 
 
 async def helio(home: Path, *arguments: str) -> str:

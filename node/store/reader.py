@@ -13,6 +13,7 @@ from node.core.merkle import HASH_BYTES
 from node.core.model import Address, Exchange, Message, Session
 from node.core.prompt import PaneRef
 from node.core.timeline import Head
+from node.core.workspace import Workspace
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
 from node.ports_work import LaunchPlan, Worktree
 from node.store.rows import (
@@ -24,6 +25,7 @@ from node.store.rows import (
     message_of,
     session_of,
     tree_of,
+    workspace_of,
 )
 
 T = TypeVar("T")
@@ -226,6 +228,11 @@ class SqliteReader:
         """The worktree that was made for a session."""
         row = self._one("SELECT tree FROM worktrees WHERE session = ?", session_id)
         return tree_of(row["tree"]) if row else None
+
+    def workspaces(self) -> tuple[Workspace, ...]:
+        """The workspaces that a person added or changed; the default one is among them only if it was changed."""
+        rows = self._all("SELECT name, driver, settings, reach, mode FROM workspaces ORDER BY name_key")
+        return tuple(workspace_of(row) for row in rows)
 
     def file_hashes(self) -> frozenset[str]:
         """The hashes of all files that messages have."""

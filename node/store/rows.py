@@ -24,6 +24,7 @@ from node.core.model import (
 from node.core.policy import nickname_key
 from node.core.prompt import PaneRef
 from node.core.transfer import Attachment
+from node.core.workspace import DriverKind, Workspace
 from node.ports_work import Worktree
 
 SqlValue = str | int | bytes | None
@@ -224,3 +225,26 @@ def tree_of(text: str) -> Worktree:
     stored = json.loads(text)
     paths = {name: Path(stored[name]) for name in ("path", "folder", "repo", "store")}
     return Worktree(**(stored | paths | {"notes": tuple(stored["notes"])}))
+
+
+def workspace_values(workspace: Workspace) -> tuple[SqlValue, ...]:
+    """`workspace` in the order of its table."""
+    return (
+        workspace.key,
+        workspace.name,
+        workspace.driver.value,
+        json.dumps(workspace.settings),
+        None if workspace.reach is None else json.dumps(workspace.reach),
+        workspace.mode,
+    )
+
+
+def workspace_of(row: sqlite3.Row) -> Workspace:
+    """The workspace in a row of its table."""
+    return Workspace(
+        name=row["name"],
+        driver=DriverKind(row["driver"]),
+        settings=tuple((key, value) for key, value in json.loads(row["settings"])),
+        reach=None if row["reach"] is None else tuple(json.loads(row["reach"])),
+        mode=row["mode"],
+    )

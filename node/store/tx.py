@@ -11,6 +11,7 @@ from node.core import timeline
 from node.core.approval import Approval
 from node.core.effects import ArchiveSession, Effect, Land, Launch, Notify
 from node.core.model import Address, Exchange, Ladder, Message, Session
+from node.core.workspace import Workspace
 from node.ports import CallRecord, Entropy
 from node.ports_work import LaunchPlan, Worktree
 from node.store.reader import SqliteReader, address_values
@@ -24,6 +25,7 @@ from node.store.rows import (
     message_values,
     session_values,
     tree_text,
+    workspace_values,
 )
 
 
@@ -88,6 +90,14 @@ class SqliteTx(SqliteReader):
     def put_tree(self, session_id: str, tree: Worktree) -> None:
         """Remembers the worktree that was made for a session."""
         self._db.execute("INSERT OR REPLACE INTO worktrees VALUES (?, ?)", (session_id, tree_text(tree)))
+
+    def put_workspace(self, workspace: Workspace) -> None:
+        """Inserts or changes a workspace."""
+        self._db.execute("INSERT OR REPLACE INTO workspaces VALUES (?, ?, ?, ?, ?, ?)", workspace_values(workspace))
+
+    def remove_workspace(self, key: str) -> None:
+        """Forgets a workspace."""
+        self._db.execute("DELETE FROM workspaces WHERE name_key = ?", (key,))
 
     def put_approval(self, approval: Approval) -> None:
         """Inserts or replaces an approval."""

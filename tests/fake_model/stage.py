@@ -152,15 +152,6 @@ class Agent:
         await asyncio.sleep(0.5)
         await press(self.pane, "Enter")
 
-    async def leave(self) -> None:
-        """Ends the conversation as a person does, and waits until the terminal is gone."""
-        await self.prompt("/exit")
-        # Where a menu of commands is open, the first Enter only chooses one of them.
-        await until(self._gone, "the end of the agent")
-
-    async def _gone(self) -> bool:
-        return not await self.stage.tmux.alive(self.pane)
-
 
 @asynccontextmanager
 async def stage(adapter: Adapter, folder: Path) -> AsyncIterator[Stage]:

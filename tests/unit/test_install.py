@@ -20,8 +20,8 @@ CLIS = sorted(RECIPES)
 # What a person's configuration may look like: their own order, indent, comments, line ends and neighbours of ours.
 OWN = {
     "claude": {
-        ".claude.json": '{\n\t"numStartups": 7,\n\t"mcpServers": {\n\t\t"other": {"command": "x"}\n\t},\n\t"z": "\\u00fc"'
-        "\n}",
+        ".claude.json": '{\n\t"numStartups": 7,\n\t"mcpServers": {\n\t\t"other": {"command": "x"}\n\t},'
+        '\n\t"z": "\\u00fc"\n}',
         ".claude/settings.json": '{\r\n  "hooks": {\r\n    "Stop": [\r\n'
         '      {"hooks": [{"type": "command", "command": "say done"}]}\r\n    ]\r\n  },\r\n  "env": {}\r\n}\r\n',
     },

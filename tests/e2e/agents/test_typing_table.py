@@ -132,7 +132,7 @@ async def _in_shell(on: Stage) -> Agent:
 
 
 async def _delivered(agent: Agent) -> bool:
-    """Whether a try, as the node makes one every few seconds, entered the notice; one that did not must leave nothing."""
+    """Whether a try, as the node makes one every few seconds, entered the notice; else it must have left nothing."""
     await until(agent.idle, "an idle prompt")
     outcome = (await agent.notice()).held
     # A screen may be drawn anew, or a turn begin, between the look and the paste.

@@ -114,9 +114,13 @@ def test_threads_are_callers_too() -> None:
 
 
 def test_a_thread_that_fails_ends_the_others() -> None:
+    other_runs = threading.Event()
+
     def command(caller: int) -> None:
         if caller == 0:
+            other_runs.wait(DEADLINE_S)
             raise BenchError("the server has gone")
+        other_runs.set()
 
     case = harness.ThreadedCase(name="postgres", callers=2, command=command)
     with pytest.raises(BenchError, match="postgres broke off: the server has gone"):
