@@ -29,17 +29,26 @@ LOCKS = {"run": ROOT / "tools" / "requirements-run.txt", "dev": ROOT / "tools" /
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemTool:
-    """A program that no Python package brings; `debian` and `homebrew` name the packages which do."""
+    """A program that no Python package brings; `debian` and `homebrew` name the packages which do.
+
+    One without a `homebrew` package is not for macOS; one that is only `tested` with is not needed to run a node.
+    """
 
     program: str
     debian: str
-    homebrew: str
+    homebrew: str | None
+    tested: bool = False
 
 
 SYSTEM_TOOLS = (
     SystemTool(program="tmux", debian="tmux", homebrew="tmux"),
     SystemTool(program="git", debian="git", homebrew="git"),
+    SystemTool(program="bwrap", debian="bubblewrap", homebrew=None, tested=True),
+    SystemTool(program="ssh", debian="openssh-client", homebrew=None, tested=True),
+    SystemTool(program="sshd", debian="openssh-server", homebrew=None, tested=True),
 )
+# Where programs for administrators are; not on everybody's PATH.
+ADMIN_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
 class SetupError(Exception):
@@ -49,15 +58,18 @@ class SetupError(Exception):
 def ensure(profile: str) -> Path:
     """Make the environment of `profile` and answer its `bin` folder; raises SetupError with what to do."""
     with _one_at_a_time():
-        _ensure_system_tools()
+        _ensure_system_tools(profile)
         _ensure_venv(profile)
     return VENV / "bin"
 
 
-def _ensure_system_tools() -> None:
-    missing = [tool for tool in SYSTEM_TOOLS if shutil.which(tool.program) is None]
+def _ensure_system_tools(profile: str) -> None:
+    path = os.pathsep.join((os.environ.get("PATH", os.defpath), ADMIN_PATH))
+    here = [tool for tool in SYSTEM_TOOLS if tool.homebrew is not None or sys.platform != "darwin"]
+    wanted = [tool for tool in here if profile == "dev" or not tool.tested]
+    missing = [tool for tool in wanted if shutil.which(tool.program, path=path) is None]
     if missing:
-        _install([tool.debian for tool in missing], [tool.homebrew for tool in missing])
+        _install([tool.debian for tool in missing], [tool.homebrew for tool in missing if tool.homebrew is not None])
 
 
 def _install(debian: Sequence[str], homebrew: Sequence[str]) -> None:

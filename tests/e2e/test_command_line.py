@@ -39,7 +39,9 @@ def test_sessions_outlive_the_node_and_keep_their_names() -> None:
         async with lab() as built:
             await built.start()
             await built.helio("run", "--nick", "api", "--title", "The API", "--detach", *SLEEPER)
-            taken = await built.helio("run", "--nick", "API", "--detach", *SLEEPER, code=MEANINGS[ErrorCode.ALREADY_EXISTS].exit)
+            taken = await built.helio(
+                "run", "--nick", "API", "--detach", *SLEEPER, code=MEANINGS[ErrorCode.ALREADY_EXISTS].exit
+            )
             assert "The API" in taken
             assert await built.stop() == 0
             await built.start()

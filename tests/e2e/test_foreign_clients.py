@@ -91,7 +91,16 @@ def test_mcp_conform_finds_nothing_wrong() -> None:
             await built.start()
             server = " ".join((*HELIO, "mcp"))
             done = await in_session(
-                built, "prober", "mcp-conform", "server", "--transport", "stdio", "--command", server, "--format", "json"
+                built,
+                "prober",
+                "mcp-conform",
+                "server",
+                "--transport",
+                "stdio",
+                "--command",
+                server,
+                "--format",
+                "json",
             )
             assert done.code == 0, done
             assert '"fail"' not in done.out.lower(), done.out
