@@ -167,7 +167,10 @@ class Store(Protocol):
     """The node's durable state. A write returns only when it is on disk."""
 
     async def write(self, work: Callable[[Tx], T], then: Callable[[T], None] | None = None) -> T:
-        """`then` gets the result after the commit, even when the caller has given up waiting meanwhile."""
+        """`work` may run twice, so it touches nothing but its transaction.
+
+        `then` gets the result after the commit, even when the caller has given up waiting meanwhile.
+        """
         ...
 
     async def read(self, work: Callable[[Reader], T]) -> T: ...

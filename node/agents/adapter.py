@@ -115,8 +115,8 @@ class Adapter:
     `programs` are the file names that start it, `prompt` says how its screen looks, `hooks` what its hooks tell.
     `command` is the program that this node starts; an adapter without it only recognises. `setup` makes the private
     configuration; `choose` and `resume_by` are the words, with {} for what goes in, that give a new conversation its id
-    and take one up by id. One question without a terminal is `ask`, then `look_only` if the agent is to change nothing,
-    then `asked` with the question. An agent that is part of this software (`bundled`) says by `launches` how it is
+    and take one up by id. One question without a terminal is `ask`, then `look_only` if the agent is to change nothing
+    (with `look_only_env` in its environment), then `asked` with the question. An agent that is part of this software (`bundled`) says by `launches` how it is
     started, given a conversation to take up or None.
     """
 
@@ -131,6 +131,7 @@ class Adapter:
     resume_by: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     look_only: tuple[str, ...] = ()
+    look_only_env: tuple[tuple[str, str], ...] = ()
     asked: tuple[str, ...] = ()
     launches: Callable[[LaunchContext, str | None], Launched] | None = None
 
@@ -176,7 +177,10 @@ class Adapter:
         """The command line that answers `prompt` on stdout and ends; with `read_only` it changes no file."""
         if not self.asked:
             raise MeshError(ErrorCode.UNSUPPORTED, f"This node does not know how to ask {self.name} one question.")
-        return (self.command, *self.ask, *(self.look_only if read_only else ()), *_filled(self.asked, prompt))
+        given = [f"{name}={value}" for name, value in self.look_only_env] if read_only else []
+        look_only = self.look_only if read_only else ()
+        before = ("env", *given) if given else ()
+        return (*before, self.command, *self.ask, *look_only, *_filled(self.asked, prompt))
 
     def _launched(self, context: LaunchContext, words: Sequence[str], conversation: str | None) -> Launched:
         if not self.startable:

@@ -60,7 +60,8 @@ HOOKS: Final = HookTable(
         "Notification:ToolPermission": AgentState.NEEDS_INPUT,
         "AfterAgent": AgentState.IDLE,
         "SessionEnd": AgentState.ENDED,
-    }
+    },
+    can_continue=True,
 )
 
 

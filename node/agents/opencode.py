@@ -14,6 +14,7 @@ from node.core.prompt import PromptProfile
 _NAME: Final = "opencode"
 _TOOL_MS: Final = 630_000
 _PLUGIN: Final = "heliograph.js"
+_LOOKING: Final = {"*": "deny", "read": "allow", "grep": "allow", "glob": "allow", "list": "allow"}
 
 PROMPT: Final = PromptProfile(
     name=_NAME,
@@ -112,6 +113,8 @@ OPENCODE: Final = Adapter(
     setup=_setup,
     resume_by=("--session", "{}"),
     ask=("run",),
+    # Its plan agent edits nothing but runs commands; these are merged into the user's permissions, after them.
     look_only=("--agent", "plan"),
+    look_only_env=(("OPENCODE_PERMISSION", json.dumps(_LOOKING)),),
     asked=("--", "{}"),
 )

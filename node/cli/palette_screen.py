@@ -23,7 +23,8 @@ def screen(fitting: Sequence[Choice], typed: Typed, *, total: int, columns: int,
     columns, rows = max(columns, _LEAST_COLUMNS), max(rows, _LEAST_ROWS)
     prompt = shorten(f"@{one_line(typed.text)}", columns - 2)
     lines = [f"{_BOLD}{prompt}{_PLAIN}"]
-    lines += choice_lines(fitting, typed.marked, columns=columns, rows=rows - 3) or [f"{_DIM}{_nothing(total)}{_PLAIN}"]
+    nothing = shorten("No session fits." if total else "There is no other session.", columns - 1)
+    lines += choice_lines(fitting, typed.marked, columns=columns, rows=rows - 3) or [f"{_DIM}{nothing}{_PLAIN}"]
     shown = "\r\n".join([lines[0], "", *lines[1:]])
     footer = shorten(one_line(said) if said else HELP, columns - 1)
     cursor = f"\x1b[1;{width(prompt) + 1}H"
@@ -50,7 +51,3 @@ def choice_lines(fitting: Sequence[Choice], marked: int, *, columns: int, rows: 
 
 def _label(choice: Choice) -> str:
     return f"@{one_line(choice.name)}"
-
-
-def _nothing(total: int) -> str:
-    return "No session fits." if total else "There is no other session."

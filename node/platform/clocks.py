@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from pathlib import Path
 
 from node.platform import IS_DARWIN, darwin
@@ -22,6 +23,7 @@ def wall_us() -> int:
     return time.time_ns() // 1_000
 
 
+@cache
 def boot_id() -> str:
     """An id that changes with every boot, in lower case; readings of `boottime_us` compare only within one."""
     if IS_DARWIN:

@@ -1,8 +1,9 @@
 """The writer thread with group commit, and the reader beside it.
 
 Commands which wait together commit together: the writer takes all that queued while the last commit was on its way
-to the disk, runs each inside a savepoint and commits once. A command that raises undoes its own part only; when the
-commit itself fails, all of them fail with AUDIT_UNAVAILABLE and nothing has happened.
+to the disk, runs them and commits once. A command that raises undoes its own part only: if it had written anything, the
+batch is rolled back and run again with a savepoint around each, so a command may run twice and must not touch anything
+but its transaction. When the commit itself fails, all of them fail with AUDIT_UNAVAILABLE and nothing has happened.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ class SqliteStore:
         self._entropy = entropy
         self._loop = asyncio.get_running_loop()
         self._queue: deque[_Pending[object]] = deque()
+        self._gathered: list[_Pending[object]] = []
         self._ready = threading.Condition()
         self._closing = False
         self._last_error: str | None = None
@@ -130,17 +132,18 @@ class SqliteStore:
         `then` is called with the result after the commit, on the event loop, whether or not the caller still waits.
         """
         future: asyncio.Future[T] = self._loop.create_future()
-        with self._ready:
-            if self._closing:
-                raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node is stopping; try again when it is up.")
-            if len(self._queue) >= self._settings.max_pending:
-                raise MeshError(
-                    ErrorCode.LIMIT,
-                    f"{self._settings.max_pending} commands already wait for the disk; try again in a moment.",
-                    {"limit": self._settings.max_pending},
-                )
-            self._queue.append(_Pending(work, future, then))  # type: ignore[arg-type]  # a deque of mixed results
-            self._ready.notify()
+        if self._closing:
+            raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node is stopping; try again when it is up.")
+        if len(self._queue) + len(self._gathered) >= self._settings.max_pending:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"{self._settings.max_pending} commands already wait for the disk; try again in a moment.",
+                {"limit": self._settings.max_pending},
+            )
+        if not self._gathered:
+            # Handed over after everything that is ready to run now, so that commands of one moment share a commit.
+            self._loop.call_soon(self._hand_over)
+        self._gathered.append(_Pending(work, future, then))  # type: ignore[arg-type]  # a list of mixed results
         return await future
 
     async def read(self, work: Callable[[Reader], T]) -> T:
@@ -156,6 +159,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """Commits what waits, then closes the file."""
+        self._hand_over()
         with self._ready:
             self._closing = True
             self._ready.notify()
@@ -163,6 +167,12 @@ class SqliteStore:
         await asyncio.to_thread(self._reading.shutdown)
         self._reader.close()
         self._writer.close()
+
+    def _hand_over(self) -> None:
+        with self._ready:
+            self._queue.extend(self._gathered)
+            self._gathered.clear()
+            self._ready.notify()
 
     def _write_loop(self) -> None:
         while True:
@@ -181,40 +191,46 @@ class SqliteStore:
 
     def _commit(self, batch: list[_Pending[object]]) -> None:
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            tx = SqliteTx(self._writer, self._row_clock, self._entropy)
-            alone = len(batch) == 1
-            done = 0
-            for pending in batch:
-                done += self._run_one(tx, pending, alone=alone)
-            if done:
-                save_head(self._writer, tx.log)
-                self._writer.execute("COMMIT")
-            else:
-                self._writer.execute("ROLLBACK")
+            if not self._try(batch, guarded=False):
+                # A command failed after it had written: once more, each with a savepoint of its own.
+                self._try(batch, guarded=True)
             self._last_error = None
         except (sqlite3.Error, MeshError) as error:
             # A MeshError here is no command's: the head as stored does not fit itself.
             self._fail(batch, error)
 
-    def _run_one(self, tx: SqliteTx, pending: _Pending[object], *, alone: bool) -> bool:
-        log = tx.log
-        if not alone:
-            self._writer.execute("SAVEPOINT command")
-        try:
-            pending.run(tx)
-        except BaseException as error:
-            if isinstance(error, sqlite3.Error) and not isinstance(error, _COMMANDS_OWN):
-                # The disk, not the command: nothing of this batch may count.
-                raise
-            pending.error = error
-            tx.log = log
-            if not alone:
-                self._writer.execute("ROLLBACK TO command")
+    def _try(self, batch: list[_Pending[object]], *, guarded: bool) -> bool:
+        """Commits what succeeds; unguarded, it undoes all and gives False when a command that failed had written."""
+        self._writer.execute("BEGIN IMMEDIATE")
+        tx = SqliteTx(self._writer, self._row_clock, self._entropy)
+        done = 0
+        for pending in batch:
+            log, changes = tx.log, self._writer.total_changes
+            pending.error = None
+            if guarded:
+                self._writer.execute("SAVEPOINT command")
+            try:
+                pending.run(tx)
+            except BaseException as error:
+                if isinstance(error, sqlite3.Error) and not isinstance(error, _COMMANDS_OWN):
+                    # The disk, not the command: nothing of this batch may count.
+                    raise
+                pending.error = error
+                tx.log = log
+                if guarded:
+                    self._writer.execute("ROLLBACK TO command")
+                elif self._writer.total_changes != changes:
+                    self._writer.execute("ROLLBACK")
+                    return False
+            else:
+                done += 1
+            if guarded:
                 self._writer.execute("RELEASE command")
-            return False
-        if not alone:
-            self._writer.execute("RELEASE command")
+        if done:
+            save_head(self._writer, tx.log)
+            self._writer.execute("COMMIT")
+        else:
+            self._writer.execute("ROLLBACK")
         return True
 
     def _fail(self, batch: list[_Pending[object]], error: sqlite3.Error | MeshError) -> None:

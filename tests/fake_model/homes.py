@@ -91,7 +91,7 @@ def opencode(home: Path, _trusted: Sequence[Path], base: str, servers: Servers) 
     }  # fmt: skip
     _write(folder / "opencode.json", {
         "autoupdate": False, "share": "disabled", "model": "fake/fake-model", "small_model": "fake/fake-model",
-        "provider": {"fake": provider}, "permission": {"*": "ask"},
+        "provider": {"fake": provider}, "permission": {"*_*": "ask"},
         "mcp": {name: {"type": "local", "command": list(words), "enabled": True} for name, words in servers.items()},
     })  # fmt: skip
     # It fetches this package for whoever has a plugin, and waits over a minute for it where there is no network.

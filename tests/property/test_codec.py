@@ -15,7 +15,7 @@ from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgr
 from node.wire.v1 import local_pb2 as pb
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-ANY_TEXT = st.text(max_size=40)
+ANY_TEXT = st.text(st.characters(), max_size=40)
 # None and an empty text are the same on the wire, and so are None and the time 0.
 NAME = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 COUNT = st.integers(0, 2**32 - 1)

@@ -259,7 +259,10 @@ def test_uninstalling_leaves_alone_what_only_looks_like_ours(cli: str, home: Pat
             ".gemini/settings.json": '{"hooks": {"Stop": [{"hooks": [{"command": "x hook Stop --client y"}]}]}}'
         },
         "opencode": {".config/opencode/plugin/heliograph.js": "export {}"},
-        "qwen": {".qwen/settings.json": '{"hooks": {"Stop": [{"hooks": []}]}}'},
+        "qwen": {
+            ".qwen/settings.json": '{"hooks": {"Stop": [{"hooks": []}, '
+            '{"hooks": [{"command": "/x/helio hook Stop --client gemini"}]}]}}'
+        },
     }[cli]
     write(home, files)
     assert run_uninstall(cli, home).changes == ()

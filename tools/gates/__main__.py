@@ -25,6 +25,7 @@ def all_gates(selection: Selection, *, strict: bool) -> list[Gate]:
         command_gate("generated code", "python", "tools/gen_proto.py", "--check"),
         command_gate("tool catalogue", "python", "-m", "tools.gen_catalogue", "--check"),
         wheel.gate(),
+        *([command_gate("agent CLIs", "python", "tools/agent_clis/fetch.py")] if selection.agents else []),
         tests_gate.gate(selection, strict=strict),
     ]
 
@@ -36,6 +37,9 @@ def main(argv: Sequence[str]) -> int:
         "--strict", action="store_true", help="what CI asks: also no unfair skips, loose notes, long files"
     )
     parser.add_argument("--fast", action="store_true", help="leave the end-to-end tests out")
+    parser.add_argument(
+        "--agents", action="store_true", help="fetch the pinned agent CLIs from npm and test with the real ones, too"
+    )
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only the tests that match, as for pytest -k")
     options = parser.parse_args(argv)
     try:
@@ -43,7 +47,8 @@ def main(argv: Sequence[str]) -> int:
     except setup_env.SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 2
-    results = run_gates(all_gates(Selection(expression=options.expression, fast=options.fast), strict=options.strict))
+    selection = Selection(expression=options.expression, fast=options.fast, agents=options.agents)
+    results = run_gates(all_gates(selection, strict=options.strict))
     print(summary(results), flush=True)
     return 0 if all(result.outcome.passed for result in results) else 1
 

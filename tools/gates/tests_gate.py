@@ -21,10 +21,14 @@ FAIR_SKIP = {"linux": "only on macOS", "darwin": "only on Linux"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which tests: `expression` as for pytest -k, `fast` leaves the end-to-end ones out."""
+    """Which tests: `expression` as for pytest -k, `fast` leaves the end-to-end ones out.
+
+    `agents` adds those with real agent CLIs, which take long and a download; they are left out otherwise.
+    """
 
     expression: str | None
     fast: bool
+    agents: bool = False
 
 
 def gate(selection: Selection, *, strict: bool) -> Gate:
@@ -37,6 +41,8 @@ def arguments(selection: Selection, report: Path) -> list[str]:
     chosen = ["--durations=10", "--durations-min=1.0", f"--junitxml={report}"]
     if selection.fast:
         chosen.append("--ignore=tests/e2e")
+    elif not selection.agents:
+        chosen.append("--ignore=tests/e2e/agents")
     if selection.expression is not None:
         chosen += ["-k", selection.expression]
     return chosen

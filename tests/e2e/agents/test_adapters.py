@@ -37,7 +37,7 @@ WRITES = {
     "claude": ("Write", {"file_path": "{path}", "content": "x"}),
     "codex": ("exec_command", {"cmd": "touch {path}"}),
     "gemini": ("write_file", {"file_path": "{path}", "content": "x"}),
-    "opencode": ("write", {"filePath": "{path}", "content": "x"}),
+    "opencode": ("bash", {"command": "touch {path}", "description": "touch"}),
     "qwen": ("write_file", {"file_path": "{path}", "content": "x"}),
 }
 

@@ -64,6 +64,26 @@ def from_worker(kind: str, text: str, **changes: object) -> pb.Message:
     return message(kind=kind, text=text, **given)
 
 
+def approval(**changes: object) -> pb.Approval:
+    made = pb.Approval(
+        id="aaaaaaaaaaaaaaa2", kind="outside_file", session="sssssssssssssss2", asker="@payments", subject="/etc/hosts",
+        words="Attaching /etc/hosts, which is outside the folder of @payments,", decision="pending", asked_us=NOW_US,
+    )  # fmt: skip
+    return _changed(made, changes)
+
+
+def workspace(name: str = "sandbox", **changes: object) -> pb.Workspace:
+    made = pb.Workspace(
+        name=name, driver="bubblewrap", settings={"network": "off"}, reach=pb.Reach(every=True), state="on"
+    )
+    return _changed(made, changes)
+
+
+def agent(name: str = "claude", **changes: object) -> pb.Agent:
+    made = pb.Agent(name=name, program=name, path=f"/usr/bin/{name}", version="2.1.332", works=True)
+    return _changed(made, changes)
+
+
 def _changed(made: M, changes: dict[str, object]) -> M:
     for name in changes:
         made.ClearField(name)
@@ -99,6 +119,9 @@ class TwinNode(LocalServiceServicer):
         self.receipt = pb.SendRequestResponse(exchange=exchange(), message=message())
         self.arrivals: deque[pb.WaitExchangeResponse] = deque()
         self.look_alikes: list[str] = []
+        self.approvals: list[pb.Approval] = []
+        self.workspaces: list[pb.Workspace] = [workspace("default", driver="host", settings={})]
+        self.agents: list[pb.Agent] = []
         self.timeline = Rows()
         self.verification: list[pb.VerifyTimelineResponse] = []
         self.version = VERSION
@@ -231,6 +254,40 @@ class TwinNode(LocalServiceServicer):
     def VerifyTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         yield from self.verification
+
+    def ListApprovals(self, request, context):  # noqa: N802
+        self._take(request, context)
+        shown = [known for known in self.approvals if not request.pending or known.decision == "pending"]
+        return pb.ListApprovalsResponse(approvals=shown)
+
+    def DecideApproval(self, request, context):  # noqa: N802
+        self._take(request, context)
+        found = next(known for known in self.approvals if known.id.startswith(request.approval))
+        return pb.DecideApprovalResponse(approval=_changed(found, {"decision": request.decision}))
+
+    def ListWorkspaces(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ListWorkspacesResponse(workspaces=self.workspaces)
+
+    def AddWorkspace(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.AddWorkspaceResponse(workspace=workspace(request.name, settings=request.settings))
+
+    def SetWorkspace(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.SetWorkspaceResponse(workspace=workspace(request.name, settings=request.settings))
+
+    def SetReach(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.SetReachResponse(workspace=workspace(request.name, reach=request.reach))
+
+    def RemoveWorkspace(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.RemoveWorkspaceResponse(name=request.name)
+
+    def ListAgents(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ListAgentsResponse(agents=self.agents)
 
 
 def _hold(context: grpc.ServicerContext, seconds: float | None) -> None:

@@ -1,0 +1,69 @@
+"""Each real agent CLI as a session that already runs: a notice wakes it at its idle prompt, and brings it back."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from node.agents.adapter import Adapter
+from node.core.model import AgentState, SessionStatus
+from node.demo.puppet import Puppet
+from tests.e2e.agents.loop import NOTICE, WAIT_S, Loop, accepted, each_cli, perform, until_came
+from tests.fake_model.script import Turn
+from tests.fake_model.stage import until
+
+pytestmark = pytest.mark.timeout(300)
+
+FIRST, SECOND = "Which status code does an expired token get?", "And which one does a missing token get?"
+
+
+@each_cli
+def test_an_idle_session_replies_and_is_resumed_after_its_end(adapter: Adapter, tmp_path: Path) -> None:
+    async def play(on: Loop) -> None:
+        api = await on.run("api")
+        web = await on.puppet("web")
+        await until(lambda: on.rests("api"), "the empty prompt")
+        replies(on, "Four hundred and one, heliotrope.")
+        exchange = await asks(web, FIRST, "Four hundred and one, heliotrope.")
+        assert FIRST in (await on.turns(3))[1].newest
+        request, reply = (await on.conversation(exchange)).messages
+        assert (request.ladder.notices, request.ladder.held) == (1, None)
+        assert None not in {request.ladder.confirmed_us, request.ladder.read_us, request.ladder.answered_us}
+        assert reply.sender == "@api"
+
+        await until(lambda: on.is_in("api", AgentState.IDLE), "a hook that it rests")
+        before = await on.pane("api")
+        await on.enter("api", "/exit")
+        await until(lambda: on.has("api", SessionStatus.ENDED), "the end of the session")
+        assert before not in await on.tmux.panes()
+
+        replies(on, "The same one.")
+        again = await asks(web, SECOND, "The same one.")
+        shown = await on.turns(6)
+        assert SECOND in shown[4].newest
+        # It is the same conversation: its model is shown what was said before the end.
+        said = "\n".join(text for _, text in shown[3].said)
+        assert FIRST in said and "I have replied." in said
+        assert await on.kinds(again) == ["request", "deliver"]
+        assert (await on.session("api")).id == api
+        assert await on.pane("api") != before
+        assert len(on.asked()) == 6
+
+    perform(adapter, tmp_path, play)
+
+
+def replies(on: Loop, text: str) -> None:
+    """The model reads its inbox when it is noticed, and delivers that text."""
+    on.say(on.calls("read_inbox", when=NOTICE), on.calls("deliver", text=text), Turn(text="I have replied."))
+
+
+async def asks(asker: Puppet, text: str, reply: str) -> str:
+    """A scripted agent asks @api and waits until that reply comes; the exchange."""
+    asked = {"to": "@api", "text": text, "wait_seconds": WAIT_S}
+    answer = accepted(await asyncio.wait_for(asker.call("request", asked), WAIT_S + 30))
+    exchange = answer.text("exchange")
+    came = answer.messages() or await until_came(asker, exchange, "deliver")
+    assert [(message["kind"], message["text"]) for message in came] == [("deliver", reply)]
+    return exchange
