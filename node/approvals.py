@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 
 from node.core.approval import Approval, ApprovalKind, Decision, covers
@@ -11,7 +12,7 @@ from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.timeline import Party, Row, RowKind
 from node.ledger import Ledger
-from node.ports import Reader, Store, Tx
+from node.ports import Store, Tx
 from node.version import SOFTWARE
 
 _SECOND_US = 1_000_000
@@ -25,27 +26,49 @@ class Approvals:
         self._store = store
         self._ledger = ledger
         self._limits = limits
-        self._decided: dict[str, asyncio.Event] = {}
+        self._decision = asyncio.Event()
 
-    async def ask(self, kind: ApprovalKind, session: str, subject: str, words: str, seconds: float) -> None:
-        """Returns when the person allowed it; APPROVAL when they denied it or have not answered within `seconds`.
+    async def ask(self, kind: ApprovalKind, session: str, wanted: Mapping[str, str], seconds: float) -> None:
+        """Returns when the person allowed all of it; APPROVAL when they denied some or have not answered in time.
 
-        The question stays open: whoever asks again later gets the answer that was given meanwhile.
+        `wanted` has the words for each subject. All of it is asked at once, and what was allowed once is used up only
+        when nothing is missing. The questions stay open: whoever asks again later gets what was answered meanwhile.
         """
-        approval = await self._store.write(lambda tx: self._find_or_ask(tx, kind, session, subject, words))
-        if approval.decision is Decision.PENDING and seconds > 0:
-            approval = await self._wait(approval, seconds)
-        if not approval.decision.allows:
-            raise _refusal(approval)
-        if approval.decision is Decision.ONCE:
-            await self._store.write(lambda tx: self._use(tx, approval.id))
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + seconds
+        while True:
+            # Taken before looking: a decision that comes in between is not slept through.
+            decision = self._decision
+            missing = await self._store.write(lambda tx: self._take(tx, kind, session, wanted))
+            if missing is None:
+                return
+            if missing.decision is Decision.DENIED or clock() >= deadline:
+                raise _refusal(missing)
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await decision.wait()
+            except TimeoutError:
+                continue
+
+    def _take(self, tx: Tx, kind: ApprovalKind, session: str, wanted: Mapping[str, str]) -> Approval | None:
+        """Makes use of what allows all of `wanted`, or gives one that stands in the way, first of all a denied one."""
+        found = [self._find_or_ask(tx, kind, session, subject, words) for subject, words in wanted.items()]
+        missing = sorted((a for a in found if not a.decision.allows), key=lambda a: a.decision is not Decision.DENIED)
+        if missing:
+            return missing[0]
+        for approval in found:
+            if approval.decision is Decision.ONCE:
+                tx.put_approval(replace(approval, decision=Decision.USED))
+                self._row(tx, approval, "used")
+        return None
 
     def _find_or_ask(self, tx: Tx, kind: ApprovalKind, session: str, subject: str, words: str) -> Approval:
         now = self._ledger.now_us()
         known = tx.approvals_of(kind.value, subject)
-        for approval in known:
-            if covers(approval, kind=kind, session=session, subject=subject, now_us=now):
-                return approval
+        allowing = [a for a in known if covers(a, kind=kind, session=session, subject=subject, now_us=now)]
+        if allowing:
+            # What holds on goes first: it leaves what is good for one time alone.
+            return min(allowing, key=lambda a: a.decision is Decision.ONCE)
         mine = [a for a in known if a.session == session]
         if mine and mine[0].decision is Decision.PENDING:
             return mine[0]
@@ -74,23 +97,6 @@ class Approvals:
         self._row(tx, approval, "asked")
         return approval
 
-    async def _wait(self, approval: Approval, seconds: float) -> Approval:
-        event = self._decided.setdefault(approval.id, asyncio.Event())
-        try:
-            async with asyncio.timeout(seconds):
-                await event.wait()
-        except TimeoutError:
-            pass
-        finally:
-            self._decided.pop(approval.id, None)
-        return await self._store.read(lambda reader: _found(reader, approval))
-
-    def _use(self, tx: Tx, approval_id: str) -> None:
-        for approval in tx.approvals(pending=False, limit=_LISTED):
-            if approval.id == approval_id and approval.decision is Decision.ONCE:
-                tx.put_approval(replace(approval, decision=Decision.USED))
-                self._row(tx, approval, "used")
-
     async def decide(self, wanted: str, decision: Decision) -> Approval:
         """The person's answer to an open question, by id prefix."""
         if not (decision.allows or decision is Decision.DENIED):
@@ -111,9 +117,8 @@ class Approvals:
             return decided
 
         decided = await self._store.write(work)
-        event = self._decided.get(decided.id)
-        if event is not None:
-            event.set()
+        made, self._decision = self._decision, asyncio.Event()
+        made.set()
         return decided
 
     async def listed(self, *, pending: bool) -> tuple[Approval, ...]:
@@ -133,11 +138,6 @@ class Approvals:
             ),
             self._ledger.side(subject=approval.subject),
         )
-
-
-def _found(reader: Reader, approval: Approval) -> Approval:
-    known = reader.approvals_of(approval.kind.value, approval.subject)
-    return next((a for a in known if a.id == approval.id), approval)
 
 
 def _refusal(approval: Approval) -> MeshError:

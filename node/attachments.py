@@ -54,9 +54,8 @@ class Attachments:
             outside = refused.details.get("outside")
             if refused.code is not ErrorCode.REACH or not isinstance(outside, tuple):
                 raise
-        for path in outside:
-            words = f"Attaching {path}, which is outside the folder of {session.label},"
-            await self._approvals.ask(ApprovalKind.OUTSIDE_FILE, session.id, path, words, self._limits.approval_wait_s)
+        wanted = {path: f"Attaching {path}, which is outside the folder of {session.label}," for path in outside}
+        await self._approvals.ask(ApprovalKind.OUTSIDE_FILE, session.id, wanted, self._limits.approval_wait_s)
         allowed = (*self._files.inbox(session.id), *outside)
         return await self._files.stage(paths, base=session.cwd, allowed=allowed)
 

@@ -96,8 +96,11 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)
             listening = asyncio.Event()
-            work = [
-                group.create_task(parts.agents.run(listening)),
+            work = [group.create_task(parts.agents.run(listening))]
+            # Agents are started only when there is a socket for them, and one to show to workspaces.
+            await listening.wait()
+            work += [
+                group.create_task(parts.workrooms.reopen()),
                 group.create_task(parts.notices.run()),
                 group.create_task(parts.attachments.run()),
                 group.create_task(parts.launcher.run()),
@@ -107,8 +110,6 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(_every(_HOUSEKEEPING_S, lambda: _tidy(parts))),
                 group.create_task(_reap(parts)),
             ]
-            await listening.wait()
-            await parts.workrooms.reopen()
             ready()
             await parts.stopping.wait()
             for task in work:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from dataclasses import replace
 
-from node.core import policy
+from node.core import policy, workspace
 from node.core.commands import Arrival, Ask, Command, Delegate, Peer, Receipt, Request, files_of, tool_of
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Author, Conversation, Exchange, Message, SessionStatus
+from node.core.model import DEFAULT_WORKSPACE, Address, Author, Conversation, Exchange, Message, Session, SessionStatus
 from node.ledger import Ledger, label_of, recall
 from node.ports import Blocked, Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
 from node.ports_work import Planner, Stager
@@ -162,21 +162,36 @@ class Exchanges:
             self._seen.add(call_id)
 
     async def peers(self, call: Call) -> tuple[Peer, ...]:
-        """Sessions of this node; the caller's own is marked."""
+        """Sessions of this node that the caller may ask or is in an exchange with; its own is marked."""
 
         def work(reader: Reader) -> tuple[Peer, ...]:
             mine = reader.exchanges_of(call.actor, closed=False)
-            return tuple(
+            sessions = reader.sessions()
+            here = next((s.workspace for s in sessions if s.id == call.actor.session), DEFAULT_WORKSPACE)
+            reach = workspace.keys_in_reach(here, reader.workspaces())
+            peers = (
                 Peer(
                     session=session,
                     me=session.id == call.actor.session,
                     open_with_me=sum(session.id in {e.opener.session, e.worker.session} for e in mine),
-                    note="" if session.status is SessionStatus.RUNNING else "its agent ended; it cannot be asked",
+                    note=self._note_on(session),
                 )
-                for session in reader.sessions()
+                for session in sessions
             )
+            return tuple(p for p in peers if p.me or p.open_with_me or workspace.name_key(p.session.workspace) in reach)
 
         return await self._store.read(work)
+
+    def _note_on(self, session: Session) -> str:
+        match session.status:
+            case SessionStatus.RUNNING:
+                return ""
+            case SessionStatus.STARTING:
+                return "its agent is being started"
+            case _ if session.profile in self._ledger.resumable:
+                return "its agent ended; a request starts it again"
+            case _:
+                return "its agent ended; it cannot be asked"
 
     async def exchanges(self, call: Call, exchange: str | None, *, closed: bool) -> tuple[Conversation, ...]:
         """The caller's exchanges with the messages that it may see; all of them when one exchange is named."""

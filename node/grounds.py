@@ -11,7 +11,7 @@ from node.core.commands import TreeView
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, End, Session
+from node.core.model import Address, End, Kind, Session
 from node.ledger import Ledger
 from node.ports import Reader, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
@@ -71,6 +71,13 @@ class Grounds:
     async def create(self, actor: Address, name: str) -> TreeView:
         """A worktree for the calling session itself, beside the folder it works in."""
         session = await self._session(actor)
+        known = await self._store.read(lambda reader: reader.tree(session.id))
+        if known is not None and (await self._trees.status(known)).exists:
+            raise MeshError(
+                ErrorCode.ALREADY_EXISTS,
+                f"You have a worktree already: branch {known.branch} at {known.folder}. Work there.",
+                {"branch": known.branch},
+            )
         await self.check(session.cwd, wanted=True)
         tree = await self._trees.create(Path(session.cwd), name=name or session.title, session=session.id)
         await self._store.write(lambda tx: self._made(tx, session.id, tree))
@@ -88,14 +95,14 @@ class Grounds:
         """
         found = await self._find(actor, exchange)
         state = await self._trees.status(found.tree)
-        into = found.tree.onto or "HEAD"
-        tip = state.head or ""
+        tip, into = _mergeable(found.tree, state)
         caller = await self._session(actor)
         words = f"Merging branch {found.tree.branch} at {tip[:12]} into {into} of {found.tree.repo} for {caller.label}"
         # What is approved is this very commit: work added later is asked about again.
         subject = f"{found.tree.store}:{found.tree.branch}@{tip}->{into}"
-        await self._approvals.ask(ApprovalKind.WORKTREE_MERGE, caller.id, subject, words, self._limits.approval_wait_s)
-        outcome = await self._trees.merge(found.tree, commit=tip or None)
+        wanted = {subject: words}
+        await self._approvals.ask(ApprovalKind.WORKTREE_MERGE, caller.id, wanted, self._limits.approval_wait_s)
+        outcome = await self._trees.merge(found.tree, commit=tip)
         decision = "merged" if outcome.merged else "conflict"
         await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", decision, found.session.id))
         return _view(found, await self._trees.status(found.tree)), outcome
@@ -115,7 +122,11 @@ def _found(reader: Reader, actor: Address, wanted: str | None) -> _Found:
     if wanted:
         mine = reader.exchanges_of(actor, closed=True)
         chosen = policy.resolve_exchange(wanted, mine, actor, end=None, tool="worktree_status")
-        whose = chosen.address(End.WORKER).session or ""
+        # Of whom one has only asked something, the worktree is another's.
+        if chosen.kind is Kind.DELEGATION or chosen.worker == actor:
+            whose = chosen.address(End.WORKER).session or ""
+        else:
+            whose = ""
     session, tree = reader.session(whose), reader.tree(whose)
     if session is None or tree is None:
         place = f"The worker of exchange {short(wanted)}" if wanted else "This session"
@@ -125,6 +136,26 @@ def _found(reader: Reader, actor: Address, wanted: str | None) -> _Found:
             "that has one.",
         )
     return _Found(session=session, tree=tree)
+
+
+def _mergeable(tree: Worktree, state: WorktreeStatus) -> tuple[str, str]:
+    """The commit to merge and the branch to merge it into; what would fail anyway is no question for the person."""
+    if state.head is None:
+        raise MeshError(ErrorCode.NOT_FOUND, f"The branch {tree.branch} is gone; there is nothing to merge.")
+    if tree.onto is None:
+        raise MeshError(
+            ErrorCode.WRONG_STATE,
+            f"The repository at {tree.repo} was on no branch (detached HEAD) when {tree.branch} began, so there is "
+            f"none to merge it into. Tell the person: they can merge {tree.branch} by hand.",
+        )
+    if state.dirty:
+        raise MeshError(
+            ErrorCode.WRONG_STATE,
+            f"{state.dirty} tracked files in {tree.folder} have uncommitted changes, which a merge would leave out. "
+            "Commit or undo them there first.",
+            {"conflicts": state.conflicts},
+        )
+    return state.head, tree.onto
 
 
 def _view(found: _Found, state: WorktreeStatus) -> TreeView:

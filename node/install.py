@@ -182,9 +182,9 @@ def _replace(path: Path, text: str, mode: int) -> None:
             file.flush()
             flush(file.fileno())
         Path(fresh).replace(path)
-    except BaseException:
+    finally:
+        # Gone already, unless something went wrong.
         Path(fresh).unlink(missing_ok=True)
-        raise
 
 
 def _read(path: Path) -> str | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final, TypeGuard
 
 from node.agents import ADAPTERS, adapter_named
 from node.agents.adapter import Adapter
+from node.core import policy
 from node.core.commands import Delegate
 from node.core.delegation import Note
 from node.core.effects import Launch
@@ -18,6 +20,7 @@ from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, AgentState, End, Exchange, Session, SessionStatus
 from node.core.prompt import PaneRef
+from node.core.workspace import DriverKind, name_key
 from node.equipment import SESSION_VARIABLE, Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
@@ -27,10 +30,29 @@ from node.ports_work import Ground, Grounds, LaunchPlan, Places
 
 _log = logging.getLogger(__name__)
 
-_BATCH = 16
+_BATCH: Final = 16
 _WIDTH, _HEIGHT = 200, 50
+_LOOK_AGAIN_S: Final = 0.5
+_SHOWN_CHARS: Final = 40
 # What must not go from the delegator's terminal into the delegate's: another pane's or session's identity.
 _NOT_INHERITED = frozenset({"TMUX", "TMUX_PANE", "STY", SESSION_VARIABLE, "CLAUDECODE", "CLAUDE_CODE_SESSION_ID"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Intent:
+    """What of a session's record changes when its agent is about to be started."""
+
+    cwd: str
+    branch: str | None
+    argv: tuple[str, ...]
+    conversation: str | None
+
+
+def environment_at(pane: PaneRef) -> Mapping[str, str]:
+    """The environment that a terminal was started with, read from its process; empty once that has ended."""
+    found = processes.environment(pane.pid)
+    process = processes.read(pane.pid)
+    return found if process is not None and process.start == pane.started else {}
 
 
 class Launcher:
@@ -49,6 +71,7 @@ class Launcher:
         equipment: Equipment,
         places: Places,
         environment: Mapping[str, str],
+        environment_of: Callable[[PaneRef], Mapping[str, str]] = environment_at,
     ) -> None:
         self._store = store
         self._terminals = terminals
@@ -60,7 +83,9 @@ class Launcher:
         self._equipment = equipment
         self._places = places
         self._environment_of_node = dict(environment)
+        self._environment_of = environment_of
         self._kicked = asyncio.Event()
+        self._under_way: set[str] = set()
 
     async def plan(self, actor: Address, command: Delegate, session_id: str) -> LaunchPlan:
         """How the delegate would be started; says at once what would fail later."""
@@ -69,34 +94,43 @@ class Launcher:
             raise MeshError(
                 ErrorCode.INVALID_ARGUMENT, "Only a session can delegate; start one with `helio run -- COMMAND`."
             )
-        adapter = self._adapter(command.tool or delegator.profile, self._environment(delegator), asked=command.tool)
+        place = await self._places.find(command.workspace or delegator.workspace)
+        beside = place.key == name_key(delegator.workspace)
+        env = self._environment(delegator if beside else None)
+        # What is installed on another machine only its own programs could tell.
+        adapter = self._adapter(
+            command.tool or delegator.profile, env, asked=command.tool, elsewhere=place.driver is DriverKind.COMMAND
+        )
         wanted = await self._grounds.check(delegator.cwd, wanted=command.worktree)
+        name = command.nickname or command.title.strip() or policy.derive_title(command.brief)
         return LaunchPlan(
             session=session_id,
             profile=adapter.name,
-            workspace=(await self._places.find(command.workspace or delegator.workspace)).name,
+            workspace=place.name,
             cwd=delegator.cwd,
-            worktree=(command.nickname or command.title) if wanted else "",
+            worktree=name if wanted else "",
         )
 
-    def _adapter(self, tool: str, env: Mapping[str, str], *, asked: str) -> Adapter:
+    def _adapter(self, tool: str, env: Mapping[str, str], *, asked: str, elsewhere: bool) -> Adapter:
         known = [adapter for adapter in ADAPTERS if adapter.startable]
         names = ", ".join(adapter.name for adapter in known)
         chosen = next((adapter for adapter in known if adapter.name == tool), None)
         if chosen is None and not asked:
             # A delegator that no adapter knows gets the first agent that is there.
-            chosen = next((adapter for adapter in known if adapter.find(env) is not None), None)
+            chosen = next((one for one in known if not one.bundled and one.find(env) is not None), None)
         if chosen is None:
             raise MeshError(
                 ErrorCode.NOT_FOUND,
-                f"There is no agent {tool!r} to delegate to; the ones this node can start are: {names}. Set tool to "
-                "one of them; `helio agents` says which are installed.",
+                f"There is no agent {tool[:_SHOWN_CHARS]!r} to delegate to; the ones this node can start are: {names}. "
+                "Set tool to one of them; `helio agents` says which are installed.",
+                {"choices": tuple(adapter.name for adapter in known)},
             )
-        if chosen.find(env) is None:
+        if not elsewhere and chosen.find(env) is None:
             raise MeshError(
                 ErrorCode.UNAVAILABLE,
                 f"{chosen.name} is not installed on this session's PATH, so nothing was delegated. Set tool to another "
                 f"({names}), or ask your user to install it.",
+                {"choices": tuple(adapter.name for adapter in known if adapter.find(env) is not None)},
             )
         return chosen
 
@@ -106,80 +140,125 @@ class Launcher:
 
     async def run(self) -> None:
         """Starts whom it is time to start, until cancelled."""
-        while True:
-            self._kicked.clear()
-            try:
-                await self.launch_due()
-            except MeshError as error:
-                _log.warning("launching waits: %s", error.message)
-            try:
-                async with asyncio.timeout(self._limits.tick_s):
-                    await self._kicked.wait()
-            except TimeoutError:
-                continue
+        async with asyncio.TaskGroup() as group:
+            while True:
+                self._kicked.clear()
+                try:
+                    for session_id, rows in (await self._due()).items():
+                        group.create_task(self._launch(session_id, rows))
+                except MeshError as error:
+                    _log.warning("launching waits: %s", error.message)
+                try:
+                    async with asyncio.timeout(self._limits.tick_s):
+                        await self._kicked.wait()
+                except TimeoutError:
+                    continue
 
     async def launch_due(self) -> None:
-        """Starts every session that is due."""
-        now = self._ledger.now_us()
-        for outbox, effect in await self._store.read(lambda reader: reader.effects("launch", now, _BATCH)):
-            if isinstance(effect, Launch):
-                await self._launch(outbox, effect.session)
+        """Starts every session that is due, side by side, and returns when that is done."""
+        async with asyncio.TaskGroup() as group:
+            for session_id, rows in (await self._due()).items():
+                group.create_task(self._launch(session_id, rows))
 
-    async def _launch(self, outbox: int, session_id: str) -> None:
-        session, plan = await self._store.read(lambda r: (r.session(session_id), r.launch(session_id)))
+    async def _due(self) -> dict[str, list[int]]:
+        """The outbox rows that are due, by session, without the sessions which are being started now."""
+        now = self._ledger.now_us()
+        due: dict[str, list[int]] = {}
+        for outbox, effect in await self._store.read(lambda reader: reader.effects("launch", now, _BATCH)):
+            if isinstance(effect, Launch) and effect.session not in self._under_way:
+                due.setdefault(effect.session, []).append(outbox)
+        self._under_way |= due.keys()
+        return due
+
+    async def _launch(self, session_id: str, rows: Sequence[int]) -> None:
+        """Starts or resumes one session. Its rows leave the outbox with the commit that says what came of it."""
         try:
+            session, plan = await self._store.read(lambda r: (r.session(session_id), r.launch(session_id)))
             if session is not None and plan is not None and session.status is SessionStatus.STARTING:
                 await self._start(session, plan)
             elif session is not None and session.status is SessionStatus.ENDED:
                 await self._resume(session)
+            await self._store.write(lambda tx: _done(tx, session_id, rows))
+        except MeshError as error:
+            # The disk, or what lists the terminals: the rows are still there, and the next round tries again.
+            _log.warning("starting session %s waits: %s", session_id, error.message)
         finally:
-            # Tried once: a second try after a crash would find the session started, and one that failed is told of.
-            await self._store.write(lambda tx: tx.effect_done(outbox))
+            self._under_way.discard(session_id)
 
     async def _start(self, session: Session, plan: LaunchPlan) -> None:
-        parent = await self._store.read(lambda reader: reader.session(session.parent or ""))
-        env = self._environment(parent)
+        env = await self._surroundings(session)
         try:
             ground = Ground(folder=plan.cwd)
             if plan.worktree:
                 ground = await self._grounds.prepare(plan.cwd, name=plan.worktree, session=session.id)
-            started, pane = await self._open(replace(session, cwd=ground.folder, branch=ground.branch), env, None)
-        except MeshError as error:
-            _log.warning("session %s could not be started: %s", session.id, error.message)
-            await self._store.write(partial(self._failed, session=session, why=error.message), self._wake)
+            pane = await self._open(replace(session, cwd=ground.folder, branch=ground.branch), env, None)
+        except (MeshError, OSError) as error:
+            why = _why(error)
+            _log.warning("session %s could not be started: %s", session.id, why)
+            await self._store.write(partial(self._failed, session_id=session.id, why=why), self._wake)
             return
-        await self._store.write(partial(self._started, session=started, pane=pane, decision="started"), self._wake)
+        await self._record(session, pane, "started")
 
     async def _resume(self, session: Session) -> None:
         """Resumes by the recorded conversation; without one, or when that fails, starts afresh and says so."""
-        env = self._environment(None)
-        if session.conversation is not None:
-            try:
-                started, pane = await self._open(session, env, session.conversation)
-            except MeshError as error:
-                _log.warning("session %s could not be resumed: %s", session.id, error.message)
-            else:
-                await self._running_again(started, pane, "resumed")
-                return
+        env = await self._surroundings(session)
+        if session.conversation is not None and await self._resumed(session, env, session.conversation):
+            return
         try:
-            started, pane = await self._open(session, env, None)
-        except MeshError as error:
-            text = f"{session.label}'s agent has ended and could not be started again: {error.message}"
+            pane = await self._open(session, env, None)
+        except (MeshError, OSError) as error:
+            text = f"{session.label}'s agent has ended and could not be started again: {_why(error)}"
             await self._tell_openers(session, text)
             return
-        await self._running_again(started, pane, "started_fresh")
-        await self._tell_openers(
-            session,
-            f"{session.label}'s agent had ended and its conversation could not be resumed, so a fresh one was started. "
-            "It knows of the work only what stands in its inbox.",
-        )
+        if await self._record(session, pane, "started_fresh"):
+            await self._tell_openers(
+                session,
+                f"{session.label}'s agent had ended and its conversation could not be resumed, so a fresh one was "
+                "started. It knows of the work only what stands in its inbox.",
+            )
 
-    async def _running_again(self, session: Session, pane: PaneRef, decision: str) -> None:
-        await self._store.write(partial(self._started, session=session, pane=pane, decision=decision), self._wake)
+    async def _resumed(self, session: Session, env: Mapping[str, str], conversation: str) -> bool:
+        """Whether the agent goes on, or is not wanted any more; False when it did not know the conversation."""
+        try:
+            pane = await self._open(session, env, conversation)
+        except (MeshError, OSError) as error:
+            _log.warning("session %s could not be resumed: %s", session.id, _why(error))
+            return False
+        if not await self._record(session, pane, "resumed") or pane is None:
+            return True
+        # One that tells nothing by hooks would leave us looking for as long as it is allowed to; it is believed.
+        if not adapter_named(session.profile).hooks.events or await self._stays(session.id, pane):
+            return True
+        _log.warning("session %s did not take up its conversation", session.id)
+        return not await self._store.write(lambda tx: self._gave_way(tx, session.id, pane))
 
-    async def _open(
-        self, session: Session, env: Mapping[str, str], conversation: str | None
-    ) -> tuple[Session, PaneRef]:
+    async def _stays(self, session_id: str, pane: PaneRef) -> bool:
+        """Whether a resumed agent stays. One that does not know the conversation says so on its screen and ends."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._limits.resume_proof_s
+        while pane in await self._terminals.panes():
+            session = await self._store.read(lambda reader: reader.session(session_id))
+            if clock() >= deadline or session is None or session.state is not AgentState.UNKNOWN:
+                return True
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        return False
+
+    def _gave_way(self, tx: Tx, session_id: str, pane: PaneRef) -> bool:
+        """Whether the session is still one to start: it ended at once, and nobody put it away meanwhile."""
+        now = tx.session(session_id)
+        if now is None or now.pane != pane or now.status not in {SessionStatus.RUNNING, SessionStatus.ENDED}:
+            return False
+        tx.put_session(replace(now, status=SessionStatus.ENDED, state=AgentState.ENDED, conversation=None))
+        return True
+
+    async def _open(self, session: Session, env: Mapping[str, str], conversation: str | None) -> PaneRef | None:
+        """The session's terminal, with its agent in it; None when nobody wants it any more.
+
+        What is started is recorded before: should the node be killed in between, it knows what runs in the terminal.
+        """
+        left = await self._left_running(session.id)
+        if left is not None:
+            return left
         adapter = adapter_named(session.profile)
         if not adapter.startable:
             raise MeshError(ErrorCode.UNSUPPORTED, f"This node does not know how to start {session.profile} again.")
@@ -197,7 +276,15 @@ class Launcher:
             given=self._equipment.own_variables(seat, launched),
             read=self._equipment.seen_by(session.id),
         )
-        pane = await self._left_running(session.id) or await self._terminals.start(
+        intent = _Intent(
+            cwd=session.cwd,
+            branch=session.branch,
+            argv=launched.argv,
+            conversation=conversation or launched.conversation,
+        )
+        if not await self._store.write(lambda tx: _intend(tx, session.id, intent)):
+            return None
+        return await self._terminals.start(
             placed.argv,
             cwd=placed.cwd,
             env=placed.env,
@@ -205,35 +292,51 @@ class Launcher:
             width=_WIDTH,
             height=_HEIGHT,
         )
-        return replace(session, argv=launched.argv, conversation=conversation or launched.conversation), pane
 
     async def _left_running(self, session_id: str) -> PaneRef | None:
         """The session's terminal, if the node was killed between starting it and recording that."""
         for pane in await self._terminals.panes():
-            if processes.environment(pane.pid).get(SESSION_VARIABLE) == session_id:
+            if self._environment_of(pane).get(SESSION_VARIABLE) == session_id:
                 return pane
         return None
 
-    def _started(self, tx: Tx, *, session: Session, pane: PaneRef, decision: str) -> tuple[Exchange, ...]:
+    async def _record(self, session: Session, pane: PaneRef | None, decision: str) -> bool:
+        """Whether the session runs now. One that was put away while it was started ends again."""
+        if pane is None:
+            return False
+        started = await self._store.write(
+            lambda tx: self._started(tx, session.id, pane, decision), lambda done: self._wake(done or ())
+        )
+        if started is None:
+            await self._terminals.kill(pane)
+        return started is not None
+
+    def _started(self, tx: Tx, session_id: str, pane: PaneRef, decision: str) -> tuple[Exchange, ...] | None:
+        before = tx.session(session_id)
+        if not _wanted(before):
+            return None
         now = replace(
-            session,
+            before,
             pane=pane,
             status=SessionStatus.RUNNING,
             state=AgentState.UNKNOWN,
             changed_us=self._ledger.now_us(),
         )
         tx.put_session(now)
-        tx.drop_launch(session.id)
-        tx.hasten(session.id, self._ledger.now_us())
+        tx.drop_launch(session_id)
+        tx.hasten(session_id, self._ledger.now_us())
         self._ledger.session_row(tx, now, decision)
-        return self._lifecycle.resumed(tx, session.id)
+        return self._lifecycle.resumed(tx, session_id)
 
-    def _failed(self, tx: Tx, *, session: Session, why: str) -> tuple[Exchange, ...]:
-        ended = replace(session, status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
+    def _failed(self, tx: Tx, *, session_id: str, why: str) -> tuple[Exchange, ...]:
+        before = tx.session(session_id)
+        if not _wanted(before):
+            return ()
+        ended = replace(before, status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
         tx.put_session(ended)
-        tx.drop_launch(session.id)
+        tx.drop_launch(session_id)
         self._ledger.session_row(tx, ended, "launch_failed")
-        return self._lifecycle.launch_failed(tx, session.id, why)
+        return self._lifecycle.launch_failed(tx, session_id, why)
 
     def _wake(self, changed: tuple[Exchange, ...]) -> None:
         self._bells.ring(ends(changed))
@@ -251,8 +354,45 @@ class Launcher:
 
         await self._store.write(work, self._bells.ring)
 
+    async def _surroundings(self, session: Session) -> Mapping[str, str]:
+        """The environment for a session's agent: its delegator's, if that runs in the same workspace, else the node's.
+
+        From another workspace nothing is taken over: what a sandbox set would be a way out of it.
+        """
+        parent = await self._store.read(lambda reader: reader.session(session.parent or ""))
+        beside = parent is not None and name_key(parent.workspace) == name_key(session.workspace)
+        return self._environment(parent if beside else None)
+
     def _environment(self, session: Session | None) -> Mapping[str, str]:
         """The environment that the session's own terminal was started with, read from its process and kept nowhere."""
-        found = processes.environment(session.pane.pid) if session is not None and session.pane is not None else {}
-        env = found or self._environment_of_node
+        pane = session.pane if session is not None and session.status is SessionStatus.RUNNING else None
+        env = (self._environment_of(pane) if pane is not None else {}) or self._environment_of_node
         return {name: value for name, value in env.items() if name not in _NOT_INHERITED}
+
+
+def _wanted(session: Session | None) -> TypeGuard[Session]:
+    """Whether it is still to be started: neither put away nor removed since that was decided."""
+    return session is not None and session.status in {SessionStatus.STARTING, SessionStatus.ENDED}
+
+
+def _intend(tx: Tx, session_id: str, intent: _Intent) -> bool:
+    session = tx.session(session_id)
+    if not _wanted(session):
+        return False
+    tx.put_session(
+        replace(
+            session, cwd=intent.cwd, branch=intent.branch, argv=intent.argv, conversation=intent.conversation
+        )
+    )  # fmt: skip
+    return True
+
+
+def _done(tx: Tx, session_id: str, rows: Sequence[int]) -> None:
+    for row in rows:
+        tx.effect_done(row)
+    # Of one that was put away before it was started, nobody will need the plan.
+    tx.drop_launch(session_id)
+
+
+def _why(error: MeshError | OSError) -> str:
+    return error.message if isinstance(error, MeshError) else f"The system refused it ({error})."

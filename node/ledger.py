@@ -102,7 +102,8 @@ class Ledger:
         tx.add_message(message, to)
         tx.append(self._row(tx, exchange, message, draft.verdict), self._side(tx, exchange, message))
         if not withheld and to.session is not None:
-            self._wake(tx, to.session)
+            if draft.kind in _WORTH_WAKING:
+                self._wake(tx, to.session)
             if draft.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
             else:
@@ -118,7 +119,7 @@ class Ledger:
     def landed(self, tx: Tx, message: Message) -> Message:
         """The files of a message are in its reader's inbox: it can be read, and is worth a notice."""
         exchange = tx.exchange_with(message)
-        message = replace(message, ladder=replace(message.ladder, landed_us=self.now_us()))
+        message = replace(message, ladder=replace(message.ladder, landed_us=self.now_us(), held=None))
         tx.set_ladder(message.id, message.ladder)
         self.outcome(tx, exchange, message, "landed")
         to = exchange.address(message.recipient)
@@ -134,7 +135,14 @@ class Ledger:
     def write_notes(self, tx: Tx, exchange: Exchange, notes: Sequence[Note]) -> Exchange:
         """Writes what the node itself has to say."""
         for note in notes:
-            draft = Draft(id=self.new_id(), kind=note.kind, sender=note.to.other, author=note.author, text=note.text)
+            draft = Draft(
+                id=self.new_id(),
+                kind=note.kind,
+                sender=note.to.other,
+                author=note.author,
+                text=note.text,
+                reply_to=note.about,
+            )
             exchange, _ = self.write(tx, exchange, draft)
         return exchange
 
@@ -165,7 +173,7 @@ class Ledger:
         tx.append(
             Row(
                 row=RowKind.MESSAGE,
-                engine="agent.request",
+                engine=engine_of(Kind.DELEGATION if tool == "delegate" else Kind.REQUEST),
                 decision="refused",
                 reason=reason,
                 sw=SOFTWARE,
@@ -257,6 +265,9 @@ class Ledger:
 
 
 _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
+# What an agent that ended is started again for. Nobody is for a farewell, which would bring a closed delegate back, nor
+# for progress or a word of the node's own, of which some come when whole families of agents end.
+_WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
 
 
 def engine_of(kind: Kind) -> str:

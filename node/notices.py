@@ -16,7 +16,7 @@ from typing import Protocol
 from node.core.delegation import Note
 from node.core.errors import MeshError
 from node.core.limits import Limits
-from node.core.model import Address, Message, MessageKind, Session, SessionStatus
+from node.core.model import Address, Exchange, Message, MessageKind, Session, SessionStatus
 from node.core.prompt import HeldReason, PaneRef, Typed
 from node.ledger import NOTICE_GRACE_US, Ledger
 from node.ports import Bells, Owed, Store, Tx
@@ -75,7 +75,8 @@ class Notices:
 
     async def due_notice(self, session_id: str) -> str | None:
         """What to tell an agent whose turn ends; None when nothing is owed to it. Implements hook_events.TurnEnds."""
-        soon = self._ledger.now_us() + NOTICE_GRACE_US
+        # What was held while it was busy would be tried again within a tick: there is no better time than now.
+        soon = self._ledger.now_us() + max(NOTICE_GRACE_US, self._limits.tick_s * _SECOND_US)
         owed = await self._store.read(lambda reader: reader.owed(soon, _BATCH))
         most = self._limits.notice_times
         mine = tuple(
@@ -111,7 +112,9 @@ class Notices:
 
     async def _deliver(self, session_id: str, notices: Sequence[Owed]) -> None:
         session = await self._store.read(lambda reader: reader.session(session_id))
-        settled = [o for o in notices if o.settled or session is None]
+        # Nobody will sit in the terminal of an archived session again, unless it is unarchived and asked something new.
+        away = session is None or session.status is SessionStatus.ARCHIVED
+        settled = [o for o in notices if o.settled or away]
         most = self._limits.notice_times
         done = [o for o in notices if o not in settled and o.notices + o.unproven >= most and not o.taken]
         taken = [o for o in notices if o.taken and o not in settled]
@@ -149,7 +152,7 @@ class Notices:
         for owed in wanted:
             message = tx.message(owed.message)
             exchange = tx.exchange(owed.exchange)
-            if message is None or exchange is None:
+            if message is None or exchange is None or message.ladder.read_us is not None:
                 tx.effect_done(owed.outbox)
             elif typed.held is None:
                 ladder = replace(message.ladder, notices=message.ladder.notices + 1, held=None, confirmed_us=now)
@@ -160,13 +163,29 @@ class Notices:
                 if message.ladder.held != typed.held.value:
                     tx.set_ladder(message.id, replace(message.ladder, held=typed.held.value))
                     self._ledger.outcome(tx, exchange, message, "held", typed.held.value)
+                if now - message.ladder.recorded_us > self._limits.notice_held_s * _SECOND_US:
+                    self._tell_held(tx, exchange, message, typed.held)
                 unproven = typed.held in _MAYBE_ENTERED
-                tx.put_off(owed.outbox, now + self._pause(typed.held) * _SECOND_US, unproven=unproven)
+                pause = self._pause(typed.held, tx.session(owed.session))
+                tx.put_off(owed.outbox, now + pause * _SECOND_US, unproven=unproven)
 
-    def _pause(self, held: HeldReason) -> int:
+    def _tell_held(self, tx: Tx, exchange: Exchange, message: Message, held: HeldReason) -> None:
+        """Tells the sender, once a message, that nobody could be told of it for long; it goes on being tried."""
+        told = any(m.reply_to == message.id and m.kind is MessageKind.NOTE for m in tx.messages(exchange.id))
+        if told or message.kind is MessageKind.NOTE or message.ladder.notices:
+            return
+        text = (
+            f"The other side could not be told yet of your {message.kind.value} (message {message.number}): "
+            f"{held.words}. It stays in the inbox, and the node goes on trying."
+        )
+        self._ledger.write_notes(tx, exchange, (Note(to=message.sender, text=text, about=message.id),))
+
+    def _pause(self, held: HeldReason, session: Session | None) -> int:
         """Seconds until the next try. Where a line may have been entered, as long as after a notice."""
-        if held in _MAYBE_ENTERED or held is HeldReason.GONE:
+        ended = session is None or session.status is SessionStatus.ENDED
+        if held in _MAYBE_ENTERED or (held is HeldReason.GONE and ended):
             return self._limits.notice_again_s
+        # One that is being started, or was since this was tried, is there in a moment.
         return self._limits.tick_s
 
     def _give_up(self, tx: Tx, done: Sequence[Owed]) -> tuple[Address, ...]:

@@ -47,7 +47,8 @@ class Openings:
         """A new delegation with its delegate's session, which is reserved and not started yet."""
         sessions = tx.sessions()
         delegator = _session_of(sessions, actor)
-        depth = _depth(sessions, delegator)
+        # Those put away count too: a chain does not get shorter because somebody in it has been closed.
+        depth = _depth(tx.sessions(archived=True), delegator)
         if depth >= self._limits.nesting:
             raise MeshError(
                 ErrorCode.LIMIT,

@@ -41,8 +41,8 @@ class FileStore(Protocol):
 class Approvals(Protocol):
     """Asks the person."""
 
-    async def ask(self, kind: ApprovalKind, session: str, subject: str, words: str, seconds: float) -> None:
-        """Returns when it is allowed; APPROVAL when it is denied, or not answered in time."""
+    async def ask(self, kind: ApprovalKind, session: str, wanted: Mapping[str, str], seconds: float) -> None:
+        """Returns when all of `wanted` (words by subject) is allowed; APPROVAL when not, or not answered in time."""
         ...
 
 

@@ -172,12 +172,12 @@ class Sessions:
 
     async def archive(self, wanted: str) -> Session:
         """Puts a session away: its terminal ends, what it owed is told to those who wait."""
-        session = await self._find(wanted)
-        if session.status is SessionStatus.ARCHIVED:
-            return session
-        changed = await self._change(session, "archived", status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
-        if session.pane is not None and session.status is SessionStatus.RUNNING:
-            await self._terminals.kill(session.pane)
+        changed = await self._find(wanted)
+        if changed.status is not SessionStatus.ARCHIVED:
+            changed = await self._change(changed, "archived", status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
+        # Also of one that is archived already: the node may have been killed before it came to this.
+        if changed.pane is not None:
+            await self._terminals.kill(changed.pane)
         return changed
 
     async def unarchive(self, wanted: str) -> tuple[Session, str]:
@@ -236,8 +236,10 @@ class Sessions:
 
     async def watch_once(self) -> None:
         """Compares the records with the panes that exist; notes sessions which ended meanwhile."""
+        # In this order: a session that is recorded after the look at the panes must not count as ended.
+        sessions = await self._store.read(lambda reader: reader.sessions())
         panes = set(await self._terminals.panes())
-        for session in await self._store.read(lambda reader: reader.sessions()):
+        for session in sessions:
             if session.status is SessionStatus.RUNNING and session.pane not in panes:
                 await self._note_end(session)
 

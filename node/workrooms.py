@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,8 @@ from node.core.workspace import StateCode, Workspace, WorkspaceState
 from node.ledger import Ledger
 from node.ports import Reader, Store, Tx
 from node.ports_work import InPlace, WorkspaceStatus
+
+_log = logging.getLogger(__name__)
 
 
 class Driver(Protocol):
@@ -123,11 +126,15 @@ class Workrooms:
         return workspace
 
     async def reopen(self) -> None:
-        """Shows the node's new socket to the workspaces that outlived the node's last run."""
-        for workspace in await self._store.read(lambda reader: rules.with_default(reader.workspaces())):
+        """Shows the node's new socket to the workspaces whose sessions outlived the node's last run."""
+        for workspace in await self._store.read(_in_use):
             driver = self._drivers.of(workspace)
-            if (await driver.state(workspace)).code is StateCode.ON:
-                await driver.boot(workspace)
+            try:
+                if (await driver.state(workspace)).code is not StateCode.OFF:
+                    await driver.boot(workspace)
+            except MeshError as error:
+                # The node has other work too; starting a session there tries again and says why not.
+                _log.warning("workspace %s was not opened again: %s", workspace.name, error.message)
 
     async def find(self, name: str) -> Workspace:
         """The workspace of that name; NOT_FOUND lists those there are."""
@@ -149,6 +156,10 @@ class Workrooms:
         await driver.boot(workspace)
         own = {variable: env[variable] for variable in _NODES_OWN if variable in env}
         return await asyncio.to_thread(driver.wrap, workspace, argv, cwd, env, given=own | dict(given), read=read)
+
+
+def _in_use(reader: Reader) -> tuple[Workspace, ...]:
+    return tuple(w for w in rules.with_default(reader.workspaces()) if _sessions_in(reader, w))
 
 
 _NODES_OWN = ("HELIOGRAPH_HOME", "HELIOGRAPH_SESSION")

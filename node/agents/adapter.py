@@ -197,7 +197,7 @@ class Adapter:
 
 def version_in(text: str) -> Version | None:
     """The first version number in what a program prints for --version; None when there is none."""
-    found = re.search(r"(?<![\d.])(\d+)\.(\d+)\.(\d+)", text)
+    found = re.search(r"(?<![\d.])(\d+)\.(\d+)\.(\d+)(?![\d.])", text)
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 

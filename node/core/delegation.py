@@ -127,10 +127,11 @@ INPUTS: Final[tuple[type[Input], ...]] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """A message that the node itself writes to the end `to`."""
+    """A message that the node itself writes to the end `to`; `about` is the message that it tells of."""
 
     to: End
     text: str
+    about: str | None = None
     author: Author = Author.NODE
     kind: MessageKind = MessageKind.NOTE
 

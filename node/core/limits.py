@@ -41,9 +41,11 @@ class Limits:
     agent_dialog_quiet_s: int = 600
     turn_continuations: int = 4
     hooks_at_once: int = 128
+    notice_held_s: int = 900
     report_quiet_s: int = 180
     tick_s: int = 4
     repeat_window_s: int = 900
+    resume_proof_s: int = 10
     landing_s: int = 3_600
     files_per_message: int = 20
     message_bytes: int = 67_108_864

@@ -222,6 +222,14 @@ def check_reach(from_workspace: Workspace, to_workspace: Workspace) -> None:
     )
 
 
+def keys_in_reach(name: str, workspaces: Iterable[Workspace]) -> frozenset[str]:
+    """The keys of the workspaces that sessions in workspace `name` may ask; its own alone when that was removed."""
+    known = with_default(workspaces)
+    here = next((one for one in known if one.key == name_key(name)), None)
+    reached = (other.key for other in known if here is not None and here.reaches(other))
+    return frozenset((name_key(name), *reached))
+
+
 def check_mirrors(from_workspace: Workspace) -> None:
     """Refuse (REACH) that a session in a workspace with a restricted reach asks a session on a mirrored node."""
     if from_workspace.mirrors_in_reach:

@@ -78,6 +78,7 @@ class SqliteTx(SqliteReader):
         """Deletes a session and the notices owed to it; its exchanges stay as record."""
         self._db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
         self._db.execute("DELETE FROM outbox WHERE session = ?", (session_id,))
+        self.drop_launch(session_id)
 
     def put_launch(self, plan: LaunchPlan) -> None:
         """Keeps what a reserved session is to be started with."""

@@ -68,7 +68,7 @@ WRONG = {
     "node/audit.py": ("from node.wire.v1 import local_pb2", "protobuf messages stop at the codec"),
     "node/codec.py": ("import grpc", "gRPC is imported in one place"),
     "node/files.py": ("from node import grpc_setup", "gRPC stops at the doors"),
-    "node/web.py": ("import pydantic", "pydantic and the MCP kit stop"),
+    "node/web.py": ("import pydantic", "pydantic stops"),
     "node/daemon.py": ("import click", "click stops at the command lines"),
     "node/peers.py": ("import zeroconf", "zeroconf stops at discovery"),
     "node/demo/play.py": ("from node import daemon", "the daemon is imported by the command line alone"),

@@ -54,6 +54,9 @@ def test_selection_becomes_arguments() -> None:
     everything = arguments(Selection(expression=None, fast=False), report)
     assert "-k" not in everything
     assert "--ignore=tests/e2e" not in everything
+    assert "--ignore=tests/e2e/agents" in everything
+    with_agents = arguments(Selection(expression=None, fast=False, agents=True), report)
+    assert not [chosen for chosen in with_agents if chosen.startswith("--ignore")]
 
 
 REPORT = """<testsuites><testsuite>

@@ -184,13 +184,14 @@ class Mesh:
         clock: ManualClock | None = None,
         entropy: CountedEntropy | None = None,
         screener: Screener | None = None,
+        resumable: frozenset[str] = frozenset(),
     ) -> Mesh:
         """Composes the parts as the daemon does; `clock` and `entropy` are handed on when a node comes back."""
         limits, clock, entropy = limits or Limits(), clock or ManualClock(), entropy or CountedEntropy()
         store = await SqliteStore.open(
             path, origin=ORIGIN, row_clock=clock.row, entropy=entropy, settings=settings or StoreSettings()
         )
-        ledger = Ledger(node=NODE, clock=clock, entropy=entropy, limits=limits)
+        ledger = Ledger(node=NODE, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
         bells = ManyBells()
         inbox = Inbox(store=store, ledger=ledger, limits=limits, place=lambda *_: "")
         typer = ScriptedTyper(clock)

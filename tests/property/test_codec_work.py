@@ -12,7 +12,8 @@ from node.core.workspace import DriverKind, StateCode
 from node.wire.v1 import local_pb2 as pb
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-ANY_TEXT = st.text(st.characters(), max_size=40)
+# Halves of characters are too few among all to be drawn by chance.
+ANY_TEXT = st.lists(st.characters() | st.characters(categories=["Cs"]), max_size=40).map("".join)
 NAME = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 TIME = st.integers(1, 2**63 - 1)
 PAIRS = st.dictionaries(TEXT, TEXT, max_size=4).map(lambda pairs: tuple(sorted(pairs.items())))

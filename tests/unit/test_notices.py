@@ -71,7 +71,7 @@ async def test_a_probe_that_was_wrong_once_costs_one_tick(tmp_path: Path) -> Non
 
 @scenario
 async def test_the_worker_itself_looks_again_within_a_tick(tmp_path: Path) -> None:
-    async with running(tmp_path, limits=Limits(tick_s=1)) as mesh:
+    async with running(tmp_path, limits=Limits(tick_s=1, notice_held_s=1_000_000)) as mesh:
         alice, bob = await pair(mesh)
         mesh.typer.script[bob.session.id] = deque([HELD[HeldReason.BUSY]])
         async with asyncio.TaskGroup() as group:
@@ -136,6 +136,23 @@ async def test_a_message_nobody_reads_is_noticed_three_times_and_its_sender_told
         assert "noticed 3 times and has not been read" in told[0]
         # The record keeps it: whenever the receiver looks, it is there.
         assert texts(await bob.read()) == ["Only the staging hosts, please."]
+
+
+@scenario
+async def test_a_receiver_that_can_never_be_told_is_reported_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        opened = await alice.request(bob)
+        mesh.typer.script[bob.session.id] = deque([HELD[HeldReason.DRAFT]] * 1000)
+        for _ in range(20 * MINUTE // mesh.limits.tick_s):
+            await mesh.tick()
+        (told,) = await notes_of(mesh, opened.exchange.id)
+        assert HeldReason.DRAFT.words in told
+        assert texts(await alice.read()) == [told]
+        # It went on trying: once the line is cleared, the notice comes.
+        mesh.typer.script[bob.session.id].clear()
+        await mesh.tick()
+        assert (await mesh.message(opened.message.id)).ladder.notices == 1
 
 
 @scenario
