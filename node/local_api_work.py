@@ -7,6 +7,7 @@ from typing import Any
 
 from node import codec_work
 from node.core.approval import Approval
+from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.model import Session
 from node.core.views_work import view_approval, view_workspace
@@ -56,7 +57,17 @@ class WorkApi:
         return pb.ListApprovalsResponse(approvals=await self.store.read(work))
 
     async def _decide_approval(self, asked: pb.DecideApprovalRequest) -> pb.DecideApprovalResponse:
-        decided = await self.approvals.decide(asked.approval, codec_work.decision_from_wire(asked))
+        decision = codec_work.decision_from_wire(asked)
+        try:
+            decided = await self.approvals.decide(asked.approval, decision)
+        except MeshError as error:
+            if error.code not in {ErrorCode.NOT_FOUND, ErrorCode.INVALID_ARGUMENT}:
+                raise
+            raise MeshError(
+                error.code,
+                f"No question called {asked.approval[:40]!r} waits for an answer. Give its id, or at least the first 6 "
+                "characters of it; `helio approvals` lists those that wait, with --all also those that are decided.",
+            ) from error
         session = await self.store.read(lambda reader: reader.session(decided.session))
         return pb.DecideApprovalResponse(approval=_approval_seen(decided, session))
 

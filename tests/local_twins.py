@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -13,8 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from node.core import commands, workspace
-from node.core.approval import Approval, Decision
+from node.core import commands
 from node.core.commands import Arrival, Receipt
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -33,17 +32,14 @@ from node.core.model import (
     Status,
 )
 from node.core.timeline_check import Problem, ProblemCode, Verification
-from node.core.transfer import Attachment
-from node.core.views_work import AgentView
-from node.core.workspace import Workspace, WorkspaceState
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
-from node.ports_work import WorkspaceStatus
 from node.wire.v1 import local_pb2 as pb
+from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
 NODE = "n" * 16
@@ -312,76 +308,6 @@ class Glance:
 
     def stop(self) -> None:
         self.stopping.set()
-
-
-class Questions:
-    """A twin of the approvals service: newest first, decided by whole id."""
-
-    def __init__(self) -> None:
-        self.known: list[Approval] = []
-
-    async def listed(self, *, pending: bool) -> tuple[Approval, ...]:
-        return tuple(a for a in self.known if not pending or a.decision is Decision.PENDING)
-
-    async def decide(self, wanted: str, decision: Decision) -> Approval:
-        for index, approval in enumerate(self.known):
-            if approval.id == wanted and approval.decision is Decision.PENDING:
-                self.known[index] = replace(approval, decision=decision, decided_us=99)
-                return self.known[index]
-        raise MeshError(ErrorCode.NOT_FOUND, f"No open approval {wanted}.")
-
-
-class Places:
-    """A twin of the workspaces service, over the pure rules of the core."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, Workspace] = {}
-        self.states: dict[str, WorkspaceState] = {}
-        self.occupied: set[str] = set()
-
-    def status(self, one: Workspace) -> WorkspaceStatus:
-        state = self.states.get(one.name, WorkspaceState(code=workspace.StateCode.ON))
-        return WorkspaceStatus(workspace=one, state=state, sessions=int(one.name in self.occupied))
-
-    def put(self, one: Workspace) -> WorkspaceStatus:
-        self.known[one.name] = one
-        return self.status(one)
-
-    async def listed(self) -> tuple[WorkspaceStatus, ...]:
-        return tuple(self.status(one) for one in workspace.with_default(self.known.values()))
-
-    async def add(self, new: Workspace) -> WorkspaceStatus:
-        return self.put(workspace.add(new.name, new.driver, dict(new.settings), self.known.values()))
-
-    async def set(self, name: str, settings: Mapping[str, str]) -> WorkspaceStatus:
-        return self.put(workspace.change(workspace.find(name, self.known.values()), settings))
-
-    async def reach(self, name: str, names: Sequence[str] | None) -> WorkspaceStatus:
-        every = self.known.values()
-        return self.put(workspace.set_reach(workspace.find(name, every), names, every))
-
-    async def remove(self, name: str) -> Workspace:
-        found = workspace.find(name, self.known.values())
-        if found.name in self.occupied:
-            raise MeshError(ErrorCode.WRONG_STATE, f"A session runs in {found.name}.")
-        return self.known.pop(found.name)
-
-
-class Installed:
-    """A twin of the catalogue of agents."""
-
-    def __init__(self) -> None:
-        self.known = (
-            AgentView(name="claude", program="claude", path="/opt/zoë/claude", version="2.1.9", works=True, why=""),
-            AgentView(name="codex", program="codex", path=None, version=None, works=False, why="not installed"),
-        )
-
-    async def listed(self) -> tuple[AgentView, ...]:
-        return self.known
-
-
-def place(session_id: str, message_id: str, file: Attachment) -> str:
-    return f"/inbox/{session_id}/{message_id}/{file.name}"
 
 
 class Node:

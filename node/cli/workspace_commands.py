@@ -132,7 +132,7 @@ def reach_command(*, workspace: str, workspaces: tuple[str, ...], every: bool, n
     if bool(workspaces) + every + nobody != 1:
         message = "Give either the workspaces that it reaches, or --all, or --none. Nothing was changed."
         raise MeshError(ErrorCode.INVALID_ARGUMENT, message)
-    _show(on_node(lambda node: node.set_reach(workspace, None if every else workspaces)), "is set", in_json=in_json)
+    _show(on_node(lambda node: node.set_reach(workspace, None if every else workspaces)), "is changed", in_json=in_json)
 
 
 @examples("helio workspace rm sandbox")
@@ -181,7 +181,7 @@ def _show(workspace: WorkspaceView, done: str, *, in_json: bool) -> None:
     if workspace.reach is None:
         asked = "everyone"
     else:
-        asked = listed(["sessions in it", *(one_line(other) for other in workspace.reach)])
+        asked = f"only sessions in {listed([name, *(one_line(other) for other in workspace.reach)])}"
     console.say(f"Its sessions may ask {asked}.")
     if workspace.sessions:
         console.say(f"{plural(workspace.sessions, 'session')} in it keep running as they were started.")

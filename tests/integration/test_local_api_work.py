@@ -44,7 +44,9 @@ async def test_approvals_are_listed_with_who_asks_and_decided_once(tmp_path: Pat
         decided = await client.decide_approval("a" * 16, Decision.SESSION)
         assert (decided.decision, decided.decided_us, decided.asker) == (Decision.SESSION, 99, "@nick2")
         assert await client.approvals() == ()
-        assert (await refusal(client.decide_approval("a" * 16, Decision.ONCE))).code is ErrorCode.NOT_FOUND
+        refused = await refusal(client.decide_approval("a" * 16, Decision.ONCE))
+        assert refused.code is ErrorCode.NOT_FOUND
+        assert "helio approvals" in refused.message
 
 
 @played

@@ -173,7 +173,8 @@ class Loop:
             lines = (await self.tmux.capture(ref)).lines
             found += [f"--- pane {ref.pane}", *(line.rstrip() for line in lines if line.strip())]
         found += [f"--- {len(self.asked())} requests to the model; the newest was shown", *self.shown_last()]
-        return "\n".join([*found, "--- the node", self.lab.told()])
+        rows = await self.helio("timeline", "--limit", "40")
+        return "\n".join([*found, "--- the timeline", rows, "--- the node", self.lab.told()])
 
     def shown_last(self) -> list[str]:
         """What the model was told last, cut short."""

@@ -72,8 +72,8 @@ def test_settings_are_changed_and_taken_away(helio, node):
     ("words", "every", "names", "said"),
     [
         (("--all",), True, [], "everyone"),
-        (("--none",), False, [], "sessions in it."),
-        (("default", "box"), False, ["default", "box"], "sessions in it, default and box"),
+        (("--none",), False, [], "only sessions in sandbox."),
+        (("default", "box"), False, ["default", "box"], "only sessions in sandbox, default and box."),
     ],
 )
 def test_reach_is_set(helio, node, words, every, names, said):
