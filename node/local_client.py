@@ -74,10 +74,11 @@ class LocalClient:
         self._patience_s = patience_s
 
     async def __aenter__(self) -> Self:
-        folder = paths.run_dir(self._home)
+        folder = paths.run_path(self._home)
         self._socket = folder / paths.LOCAL_SOCKET
         if not _exists(self._socket):
             raise _not_running(f"There is no node at {self._socket}")
+        paths.check_private(folder)
         self._metadata = ((codec.TOKEN_METADATA, _read_token(folder / paths.LOCAL_TOKEN)),)
         self._channel = aio.insecure_channel(unix_target(self._socket), options=_OPTIONS)
         self._stub = LocalServiceStub(self._channel)

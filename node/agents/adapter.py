@@ -116,8 +116,8 @@ class Adapter:
     `command` is the program that this node starts; an adapter without it only recognises. `setup` makes the private
     configuration; `choose` and `resume_by` are the words, with {} for what goes in, that give a new conversation its id
     and take one up by id. One question without a terminal is `ask`, then `look_only` if the agent is to change nothing
-    (with `look_only_env` in its environment), then `asked` with the question. An agent that is part of this software (`bundled`) says by `launches` how it is
-    started, given a conversation to take up or None.
+    (with `look_only_env` in its environment), then `asked` with the question. An agent that is part of this software
+    (`bundled`) says by `launches` how it is started, given a conversation to take up or None.
     """
 
     name: str

@@ -30,17 +30,22 @@ def home() -> Path:
     return Path(chosen).expanduser().absolute() if chosen else Path.home() / ".heliograph"
 
 
-def run_dir(home: Path) -> Path:
-    """The folder of the node's sockets, made 0700 if missing and checked; short enough for SOCKET_NAME_BYTES names.
-
-    It is `home`/run, or a folder named after the home's hash under /tmp when a socket's path would be too long.
-    """
+def run_path(home: Path) -> Path:
+    """Where the node's sockets are: `home`/run, or a folder named after the home's hash under /tmp when a socket's path
+    would be too long. Nothing is made; whoever trusts what is there calls `check_private` first."""
     preferred = home / "run"
     if _fits(preferred):
-        home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _made_private(preferred)
+        return preferred
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
-    return _made_private(_SHORT_BASE / f"heliograph-{os.getuid()}-{digest}")
+    return _SHORT_BASE / f"heliograph-{os.getuid()}-{digest}"
+
+
+def run_dir(home: Path) -> Path:
+    """The folder of the node's sockets, made 0700 if missing and checked; short enough for SOCKET_NAME_BYTES names."""
+    run = run_path(home)
+    if run.parent == home:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return _made_private(run)
 
 
 def check_private(directory: Path) -> None:

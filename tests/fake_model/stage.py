@@ -27,6 +27,7 @@ NOTICE = "[heliograph] A message waits for you. Call the read_inbox tool of heli
 # An MCP server of the person's own, whose tools were not approved.
 THEIRS = "theirs"
 _PATIENCE_S = 90.0
+_SETTLED_S = 0.5
 
 
 async def until(condition: Callable[[], bool] | Callable[[], Awaitable[bool]], what: str) -> None:
@@ -148,8 +149,10 @@ class Agent:
             return await self.shows() is PromptState.DRAFT and text in await self.text()
 
         await until(stands, f"{text!r} at the prompt")
-        # Enter right behind text is a line end to some.
-        await asyncio.sleep(0.5)
+        # Enter right behind text is a line end to some of them; nothing on the screen says when it no longer is.
+        clock = asyncio.get_running_loop().time
+        typed = clock()
+        await until(lambda: clock() >= typed + _SETTLED_S, "the settling of the text")
         await press(self.pane, "Enter")
 
 

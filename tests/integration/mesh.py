@@ -220,6 +220,11 @@ class Mesh:
         lifecycle = Lifecycle(self.ledger)
         await self.store.write(lambda tx: lifecycle.ended(tx, agent.session.id), lambda e: self.bells.ring(ends(e)))
 
+    async def resumes(self, agent: Agent) -> None:
+        """The agent runs again."""
+        lifecycle = Lifecycle(self.ledger)
+        await self.store.write(lambda tx: lifecycle.resumed(tx, agent.session.id))
+
     async def removes(self, agent: Agent) -> tuple[str, ...]:
         """The agent's session is deleted; the exchanges which failed with it."""
         lifecycle = Lifecycle(self.ledger)

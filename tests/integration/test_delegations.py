@@ -1,4 +1,4 @@
-"""Delegations through the whole heart of a node: opened, launched, worked on, closed, and everything that may not be."""
+"""Delegations through the whole heart of a node: opened, launched, worked on, closed, and what may not be."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ async def test_words_of_the_node_itself_start_nobody(tmp_path: Path) -> None:
     """A delegator and its delegate both ended: that the one is told of the other brings nobody back."""
     async with workshop(tmp_path) as at:
         boss = await at.seat("boss", tmp_path)
-        _, delegate = await at.delegated(boss)
+        await at.delegated(boss)
         at.terminals.alive.clear()
         await at.sessions.watch_once()
         assert len(await notes(at, boss)) == 1
@@ -253,7 +253,10 @@ async def test_a_request_to_an_ended_agent_starts_it_if_the_node_can(tmp_path: P
         await at.launcher.launch_due()
         assert len(at.terminals.panes_of(known.session.id)) == 1
         await at.mesh.tick(2)
-        assert [who for who, _, _ in at.mesh.typer.lines] == [known.session.id]
+        assert known.session.id in [who for who, _, _ in at.mesh.typer.lines]
+        # No conversation of it was on record, so it is a fresh one, and that is said.
+        (note,) = await notes(at, asker)
+        assert "could not be resumed, so a fresh one was started" in note
 
 
 @scenario

@@ -303,15 +303,14 @@ class BrokerModel(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(NAMES), resumes=st.booleans())
     def agent_ends(self, name: str, *, resumes: bool) -> None:
-        session = self.agents[name].session.id
-        self.run(self.mesh.broker.session_ended(session))
+        self.run(self.mesh.ends(self.agents[name]))
         # The openers are told in the order of the exchanges' last messages, the newest first.
         for talk in sorted(self.talks.values(), key=lambda t: -t.touched):
             if talk.worker == name and talk.status in OPEN - {"delivered"} and not talk.ended_told:
                 talk.ended_told = True
                 self.adopt_note(talk, talk.opener)
         if resumes:
-            self.run(self.mesh.broker.session_resumed(session))
+            self.run(self.mesh.resumes(self.agents[name]))
             for talk in self.talks.values():
                 if talk.worker == name and talk.status in OPEN:
                     talk.ended_told = False

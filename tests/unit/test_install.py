@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+import resource
 import stat
 import tomllib
 from pathlib import Path
@@ -290,15 +290,18 @@ def test_a_link_stays_a_link_and_the_mode_stays(home: Path) -> None:
     assert install.backup_of(home / ".claude.json").read_text() == '{"a": 1}'
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_to_is_named(home: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named_and_nothing_is_changed(home: Path) -> None:
     write(home, OWN["qwen"])
-    (home / ".qwen").chmod(0o500)
     plan = plan_install("qwen", helio=HELIO, env=env(home))
-    with pytest.raises(MeshError, match=r"could not be written") as refused:
-        carry_out(plan)
+    # Not by permissions, which mean nothing to root: no file of this process may have a byte.
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(MeshError, match=r"could not be written") as refused:
+            carry_out(plan)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert refused.value.code is ErrorCode.UNAVAILABLE
-    (home / ".qwen").chmod(0o700)
     assert contents(home) == OWN["qwen"]
 
 

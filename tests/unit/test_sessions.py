@@ -19,6 +19,8 @@ from node.equipment import Equipment
 from node.lifecycle import Lifecycle
 from node.ports import NewSession
 from node.sessions import Sessions
+from node.workrooms import Workrooms
+from node.workspaces import Drivers, Place
 from tests.integration.mesh import Mesh, refused, running, scenario, texts
 
 
@@ -82,6 +84,9 @@ async def desk(path: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
         sessions = Sessions(
             store=mesh.store, terminals=terminals, lifecycle=Lifecycle(mesh.ledger), bells=mesh.bells,
             equipment=Equipment(folder=path / "agents", helio=("helio",)),
+            places=Workrooms(
+                store=mesh.store, drivers=Drivers(Place(home=path, run=path, limits=mesh.limits)), ledger=mesh.ledger
+            ),
             ledger=mesh.ledger, limits=mesh.limits,
             environment={"HELIOGRAPH_HOME": "/home/x/.heliograph", "HOME": "/home/x", "TMUX": "of the daemon"},
         )  # fmt: skip

@@ -1,0 +1,173 @@
+"""Resuming: by an agent's own conversation or afresh and said so; and the environment that an agent is started with."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from pathlib import Path
+
+from node.agents import ADAPTERS, adapter_named
+from node.core.commands import Steer
+from node.core.errors import ErrorCode, MeshError
+from node.core.limits import Limits
+from node.core.model import AgentState, MessageKind, SessionStatus
+from node.core.prompt import PaneRef
+from node.core.workspace import DriverKind, Workspace
+from node.launcher import environment_at
+from node.platform import processes
+from tests.integration.mesh import Agent, scenario
+from tests.integration.workshop import Workshop, program, project, workshop
+
+SECRET = "sk-live-0123456789abcdefghijklmnop"
+
+
+async def notes(at: Workshop, agent: Agent) -> list[str]:
+    unread = await at.mesh.store.read(lambda reader: reader.unread(agent.address, None, 100))
+    return [message.text for message in unread if message.kind is MessageKind.NOTE]
+
+
+async def ended(at: Workshop, agent: Agent) -> None:
+    """The agent's terminal is gone, and the node has seen it."""
+    session = await at.session(agent.session.id)
+    assert session is not None
+    assert session.pane is not None
+    del at.terminals.alive[session.pane]
+    await at.sessions.watch_once()
+
+
+async def claude_delegate(at: Workshop, tmp_path: Path) -> tuple[Agent, Agent]:
+    bin_folder = program(tmp_path / "bin", "claude")
+    boss = await at.seat("boss", tmp_path, {"PATH": str(bin_folder)})
+    _, delegate = await at.delegated(boss, tool="claude")
+    return boss, delegate
+
+
+@scenario
+async def test_an_agent_is_resumed_by_its_own_conversation(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.read()
+        await boss.send(Steer(exchange=None, text="Go on."))
+        await at.launcher.launch_due()
+        argv, cwd, env = at.terminals.started[1]
+        assert argv[argv.index("--resume") + 1] == delegate.session.conversation
+        assert "--session-id" not in argv
+        assert cwd == delegate.session.cwd
+        # Where its delegator's agent is found, its own is found again.
+        assert env["PATH"] == str(tmp_path / "bin")
+        assert await notes(at, boss) == []
+
+
+@scenario
+async def test_a_conversation_that_nobody_knows_gives_one_fresh_start_that_says_so(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.read()
+        at.terminals.dies_with = frozenset({"--resume"})
+        await boss.send(Steer(exchange=None, text="Go on."))
+        await at.launcher.launch_due()
+        assert [("--resume" in argv, "--session-id" in argv) for argv, _, _ in at.terminals.started] == [
+            (False, True), (True, False), (False, True),
+        ]  # fmt: skip
+        session = await at.session(delegate.session.id)
+        assert session is not None
+        fresh = at.terminals.started[2][0]
+        assert session.status is SessionStatus.RUNNING
+        assert session.conversation == fresh[fresh.index("--session-id") + 1] != delegate.session.conversation
+        (note,) = await notes(at, boss)
+        assert "its conversation could not be resumed, so a fresh one was started" in note
+        rows = [row["decision"] for row in await at.mesh.rows(engine="session")]
+        assert rows == ["reserved", "started", "ended", "resumed", "started_fresh"]
+        await at.launcher.launch_due()
+        assert len(at.terminals.started) == 3
+
+
+@scenario
+async def test_a_resumed_agent_that_speaks_is_believed_at_once(tmp_path: Path) -> None:
+    async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.send(Steer(exchange=None, text="Go on."))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(at.launcher.launch_due())
+            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
+                await at.mesh.caught_up()
+            await at.sessions.set(delegate.session.id, AgentState.IDLE, None)
+        assert await at.mesh.store.read(lambda reader: reader.next_due("launch")) is None
+
+
+@scenario
+async def test_an_agent_that_cannot_be_started_again_is_told_of(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.read()
+        at.terminals.refuse = MeshError(ErrorCode.UNAVAILABLE, "No tmux.")
+        await boss.send(Steer(exchange=None, text="Go on."))
+        await at.launcher.launch_due()
+        (note,) = await notes(at, boss)
+        assert "could not be started again: No tmux." in note
+        session = await at.session(delegate.session.id)
+        assert session is not None
+        assert session.status is SessionStatus.ENDED
+
+
+# --- the environment --------------------------------------------------------------------------------------------------
+
+
+@scenario
+async def test_the_delegators_environment_is_used_and_kept_nowhere(tmp_path: Path) -> None:
+    at = await Workshop.open(tmp_path)
+    repo = project(tmp_path)
+    bin_folder = program(tmp_path / "bin", "claude")
+    env = {
+        "API_KEY": SECRET,
+        "PATH": f"{bin_folder}:{os.environ['PATH']}",
+        "TMUX": "/x,1,0",
+        "TMUX_PANE": "%9",
+        "HELIOGRAPH_SESSION": "forged",
+        "CLAUDECODE": "1",
+    }
+    boss = await at.seat("boss", repo, env)
+    for tool in ("scripted", "claude"):
+        _, delegate = await at.delegated(boss, tool=tool)
+        _, _, given = at.terminals.started[-1]
+        assert given["API_KEY"] == SECRET
+        assert given["HELIOGRAPH_SESSION"] == delegate.session.id
+        assert not {"TMUX", "TMUX_PANE", "CLAUDECODE"} & given.keys()
+    await at.mesh.store.close()
+    with sqlite3.connect(at.home / "node.db") as db:
+        dump = "\n".join(db.iterdump())
+    assert SECRET not in dump
+    assert all(SECRET.encode() not in path.read_bytes() for path in at.home.rglob("*") if path.is_file())
+
+
+@scenario
+async def test_what_a_sandbox_has_set_does_not_leave_it(tmp_path: Path) -> None:
+    """HOME and PATH of another workspace are its sessions' to write: an agent outside would run what they put there."""
+    async with workshop(tmp_path) as at:
+        await at.workrooms.add(Workspace(name="box", driver=DriverKind.BUBBLEWRAP))
+        inmate = await at.seat("inmate", tmp_path, {"HOME": "/box/home", "WHOSE": "the box's"}, workspace="box")
+        _, outside = await at.delegated(inmate, workspace="default")
+        assert outside.session.workspace == "default"
+        _, _, env = at.terminals.started[-1]
+        assert (env["WHOSE"], env.get("HOME")) == ("the node's", None)
+        _, _ = await at.delegated(inmate)
+        assert at.terminals.started[-1][2]["WHOSE"] == "the box's"
+
+
+def test_the_environment_of_a_terminal_that_has_ended_is_not_read_from_who_has_its_number_now() -> None:
+    me = processes.read(os.getpid())
+    assert me is not None
+    here = PaneRef(server="s", pane="%1", pid=me.pid, started=me.start, tty="t")
+    before = PaneRef(server="s", pane="%1", pid=me.pid, started=me.start - 1, tty="t")
+    assert environment_at(here)["PATH"]
+    assert environment_at(before) == {}
+
+
+def test_every_startable_agent_is_one_that_is_started_again() -> None:
+    assert {a.name for a in ADAPTERS if a.startable} == {"claude", "codex", "gemini", "opencode", "qwen", "scripted"}
+    assert not adapter_named("generic").startable
