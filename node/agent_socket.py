@@ -361,9 +361,9 @@ class Connection:
         """Whether a call that is not of this connection was made by the session at its other end."""
         try:
             session = await self._home.session(self._sock)
+            record = await self._home.store.read(lambda reader: reader.call(call_id))
         except MeshError:
             return False
-        record = await self._home.store.read(lambda reader: reader.call(call_id))
         return record is not None and record.session == session.id
 
     async def _say(self, line: JsonObject) -> None:

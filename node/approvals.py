@@ -103,8 +103,10 @@ class Approvals:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "An answer is once, session, always or deny.")
 
         def work(tx: Tx) -> Approval:
-            pending = {a.id: a for a in tx.approvals(pending=True, limit=_LISTED)}
-            approval = pending[match_prefix(wanted, pending, what="open approval")]
+            # A no can be taken back: people deny what they wanted to look at first.
+            answerable = {Decision.PENDING, Decision.DENIED}
+            pending = {a.id: a for a in tx.approvals(pending=False, limit=_LISTED) if a.decision in answerable}
+            approval = pending[match_prefix(wanted, pending, what="approval")]
             now = self._ledger.now_us()
             decided = replace(
                 approval,
@@ -136,7 +138,8 @@ class Approvals:
                 msg=approval.id,
                 src=Party(node=self._ledger.node, session=approval.session),
             ),
-            self._ledger.side(subject=approval.subject),
+            # In words: a whole commit looks like a secret and would be redacted.
+            self._ledger.side(words=approval.words),
         )
 
 

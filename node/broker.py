@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,12 +39,11 @@ from node.core.model import (
     End,
     Exchange,
     Message,
-    MessageKind,
     Status,
 )
 from node.core.screen import Decision, Verdict
 from node.core.transfer import Attachment
-from node.ledger import Draft, Ledger, recall
+from node.ledger import Draft, Ledger, recall, side_text
 from node.openings import Openings
 from node.ports import Bells, Screener, Store, Tx
 from node.ports_work import LaunchPlan
@@ -51,6 +51,7 @@ from node.ports_work import LaunchPlan
 _OPENERS_OWN = (Answer, Steer, Close, Cancel)
 _WORKERS_OWN = (Ask, Report, Deliver)
 _MINUTE_US = 60_000_000
+_INLINE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ class _Given:
     actor: Address
     command: Command
     verdict: Verdict
+    shown: str
     key: str
     message_id: str
     exchange_id: str
@@ -96,10 +98,14 @@ class Broker:
         command = in_well_formed(command)
         check_fields(command, self._limits)
         verdict = await self._screener.screen(fields_of(command, files))
+        body = body_of(command)
+        # Redacting a long text takes longer than a commit, and the writer has everybody's commands to do.
+        shown = await asyncio.to_thread(side_text, body) if len(body) > _INLINE_CHARS else side_text(body)
         given = _Given(
             actor=actor,
             command=command,
             verdict=verdict,
+            shown=shown,
             key=key,
             message_id=self._ledger.new_id(),
             exchange_id=exchange_id,
@@ -115,6 +121,8 @@ class Broker:
     async def note_refusal(self, actor: Address, tool: str, reason: str) -> None:
         """Writes the row of a refused command; past the limit per minute further ones are not written."""
         now = self._ledger.now_us()
+        if actor not in self._refusals:
+            self._refusals = {who: rows for who, rows in self._refusals.items() if now - rows[-1] < _MINUTE_US}
         recent = self._refusals.setdefault(actor, deque(maxlen=self._limits.refusal_rows_per_minute))
         if len(recent) == recent.maxlen and now - recent[0] < _MINUTE_US:
             return
@@ -191,18 +199,21 @@ class Broker:
             title=title_of(given.command).strip(),
             reply_to=reply_to,
             verdict=given.verdict,
+            shown=given.shown,
             files=() if given.verdict.decision is Decision.WITHHOLD else given.files,
         )
 
     def _resolve(self, tx: Tx, actor: Address, command: Command) -> tuple[Exchange, str | None]:
         if isinstance(command, Answer):
-            return _find_question(_candidates(tx, actor, self._limits), actor, command.question)
+            # A closed exchange has no open question.
+            open_ones = _candidates(tx, actor, self._limits, closed=False)
+            return _find_question(open_ones, actor, command.question)
         if isinstance(command, Request | Delegate):
             raise TypeError(command)
         wanted = command.exchange
         tool = tool_of(command)
         if actor.is_person:
-            by_id = {e.id: e for e in _candidates(tx, actor, self._limits)}
+            by_id = {e.id: e for e in _candidates(tx, actor, self._limits, closed=True)}
             return by_id[match_prefix(wanted or "", by_id, what="exchange")], None
         end = End.OPENER if isinstance(command, _OPENERS_OWN) else End.WORKER
         mine = tx.exchanges_of(actor, closed=wanted is not None)
@@ -216,7 +227,7 @@ class Broker:
         if question is not None:
             asked = tx.message(question)
         elif isinstance(command, Deliver):
-            asked = _opening(tx, exchange)
+            asked = tx.opening(exchange.id)
         else:
             return
         if asked is not None:
@@ -225,7 +236,7 @@ class Broker:
 
     def _mark_opening_read(self, tx: Tx, exchange: Exchange) -> Exchange:
         """A message of the worker proves that it knows what was asked of it."""
-        opening = _opening(tx, exchange)
+        opening = tx.opening(exchange.id)
         if opening is not None and opening.ladder.read_us is None:
             tx.mark_read(opening.id, self._ledger.now_us())
             self._ledger.outcome(tx, exchange, opening, "read", "implied")
@@ -239,11 +250,11 @@ def _may_end(exchange: Exchange, command: Command) -> bool:
     )
 
 
-def _candidates(tx: Tx, actor: Address, limits: Limits) -> tuple[Exchange, ...]:
+def _candidates(tx: Tx, actor: Address, limits: Limits, *, closed: bool) -> tuple[Exchange, ...]:
     """The exchanges an actor may act in: an agent its own, the person every one of the node."""
     if actor.is_person:
-        return tx.exchanges(closed=True, limit=limits.exchanges_listed)
-    return tx.exchanges_of(actor, closed=True)
+        return tx.exchanges(closed=closed, limit=limits.exchanges_listed)
+    return tx.exchanges_of(actor, closed=closed)
 
 
 def _find_question(candidates: Sequence[Exchange], actor: Address, wanted: str | None) -> tuple[Exchange, str]:
@@ -258,11 +269,11 @@ def _find_question(candidates: Sequence[Exchange], actor: Address, wanted: str |
         return names[match_prefix(wanted, names, what="open question")]
     if len(asked) == 1:
         return asked[0]
-    choices = "; ".join(f"{short(question)} (in {short(e.id)}, {e.title[:40]})" for e, question in asked[:8])
+    choices = ", ".join(f"{short(question)} (in {short(e.id)})" for e, question in asked[:8])
     raise MeshError(
         ErrorCode.AMBIGUOUS,
         f"{len(asked)} questions are open: {choices}. Call answer again with question set to the id you mean.",
-        {"choices": tuple(question for _, question in asked[:8])},
+        {"choices": tuple(question for _, question in asked[:8]), "titles": tuple(e.title for e, _ in asked[:8])},
     )
 
 
@@ -284,7 +295,3 @@ def _input(command: Command, message_id: str, question: str | None) -> delegatio
             return delegation.Cancel()
         case Request() | Delegate():
             raise MeshError(ErrorCode.INTERNAL, "What opens an exchange is no input to one.")
-
-
-def _opening(tx: Tx, exchange: Exchange) -> Message | None:
-    return next((m for m in tx.messages(exchange.id) if m.kind in {MessageKind.REQUEST, MessageKind.BRIEF}), None)

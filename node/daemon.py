@@ -13,6 +13,7 @@ from pathlib import Path
 
 from node import config, lock
 from node.agent_catalogue import AgentClis
+from node.bounded_log import BoundedLog
 from node.core.errors import MeshError
 from node.core.timeline import Row, RowKind
 from node.exchanges import People
@@ -120,9 +121,10 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
 def main(home: Path) -> int:
     """Runs the node in the foreground until SIGTERM, SIGINT or `helio down`; the exit code."""
     os.umask(0o077)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths.check_private(home)
+    log = BoundedLog(sys.stderr, home / "log" / "node.log", config.load(home).limits.log_bytes)
+    logging.basicConfig(level=logging.INFO, handlers=(log,))
     with lock.held(home / "node.lock"):
         _log.info("heliograph %s starts at %s", VERSION, home)
         asyncio.run(serve(home, lambda: _log.info("the node is up")))

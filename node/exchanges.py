@@ -10,8 +10,9 @@ from node.core.commands import Arrival, Ask, Command, Delegate, Peer, Receipt, R
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import DEFAULT_WORKSPACE, Address, Author, Conversation, Exchange, Message, Session, SessionStatus
+from node.core.model import Address, Author, Conversation, Exchange, Message, Session, SessionStatus
 from node.ledger import Ledger, label_of, recall
+from node.openings import reachable
 from node.ports import Blocked, Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
 from node.ports_work import Planner, Stager
 
@@ -84,16 +85,14 @@ class Exchanges:
             before = _known(tx, call) or tx.repeated_call(
                 call.actor.session or "", call.digest, now - self._limits.repeat_window_s * _SECOND_US
             )
-            key = before.key if before else call.id
+            key = before.key if before else _key(tx, call)
             tx.open_call(_record(call, key, now))
             return key, tx.command(key)
 
         return await self._store.write(work)
 
     async def _request(self, call: Call, command: Request, key: str, seconds: int) -> tuple[Receipt, Arrival | None]:
-        target = await self._store.read(
-            lambda r: policy.reachable(command.to, r.sessions(), call.actor, resumable=self._ledger.resumable)
-        )
+        target = await self._store.read(lambda reader: reachable(reader, command, call.actor, self._ledger.resumable))
         blocked = Blocked(
             who=call.actor, on=Address(node=self._ledger.node, session=target.id), exchange=self._ledger.new_id()
         )
@@ -167,8 +166,7 @@ class Exchanges:
         def work(reader: Reader) -> tuple[Peer, ...]:
             mine = reader.exchanges_of(call.actor, closed=False)
             sessions = reader.sessions()
-            here = next((s.workspace for s in sessions if s.id == call.actor.session), DEFAULT_WORKSPACE)
-            reach = workspace.keys_in_reach(here, reader.workspaces())
+            reach = workspace.ids_in_reach(call.actor.session, sessions, reader.workspaces())
             peers = (
                 Peer(
                     session=session,
@@ -178,7 +176,7 @@ class Exchanges:
                 )
                 for session in sessions
             )
-            return tuple(p for p in peers if p.me or p.open_with_me or workspace.name_key(p.session.workspace) in reach)
+            return tuple(p for p in peers if p.me or p.open_with_me or p.session.id in reach)
 
         return await self._store.read(work)
 
@@ -282,6 +280,16 @@ def _record(call: Call, key: str, now_us: int) -> CallRecord:
     )
 
 
+def _key(tx: Tx, call: Call) -> str:
+    """The key of the command of a new call. Of a name whose first text was withheld, another wording is a new one."""
+    if not call.named:
+        return call.id
+    named = f"{call.actor.session}/{call.digest}"
+    known = tx.command(named)
+    first = tx.message(known[1]) if known else None
+    return call.id if first is not None and first.withheld else named
+
+
 def _mine(reader: Reader, actor: Address, wanted: str, tool: str) -> Exchange:
     return policy.resolve_exchange(wanted, reader.exchanges_of(actor, closed=True), actor, end=None, tool=tool)
 
@@ -321,7 +329,7 @@ def _would_never_end(reader: Reader, blocked: Blocked, cycle: tuple[Blocked, ...
     """The refusal of a request that would close a cycle, with the question that waits for the caller in it."""
     labels = " waits for ".join(_labels(reader, blocked, cycle))
     waiting = reader.exchange(cycle[-1].exchange)
-    mine = ""
+    mine, quoted = "", {}
     if waiting is not None:
         newest = [
             m for m in reader.messages(waiting.id) if not m.withheld and waiting.address(m.recipient) == blocked.who
@@ -329,9 +337,11 @@ def _would_never_end(reader: Reader, blocked: Blocked, cycle: tuple[Blocked, ...
         text = newest[-1].text if newest else waiting.title
         shown = text if len(text) <= _QUOTE_CHARS else text[: _QUOTE_CHARS - 1] + "…"
         asker = label_of(reader, cycle[-1].who, Author.SESSION)
-        mine = f' {asker} is waiting for you in exchange {short(waiting.id)}: "{shown}". Ask or deliver there instead.'
+        mine = f" {asker} is waiting for you in exchange {short(waiting.id)}. Ask or deliver there instead."
+        # Beside the node's own words, not among them.
+        quoted = {"from": asker, "text": shown}
     return MeshError(
         ErrorCode.CYCLE,
         f"This request would wait for ever: {labels}. Nothing was recorded.{mine}",
-        {"exchange": cycle[-1].exchange, "cycle": _labels(reader, blocked, cycle)},
+        {"exchange": cycle[-1].exchange, "cycle": _labels(reader, blocked, cycle), **quoted},
     )

@@ -157,6 +157,9 @@ class Git:
                 raise MeshError(ErrorCode.NOT_FOUND, f"The folder {escape(str(run.place))} is not there.") from error
             message = "There is no git on the node's PATH, and worktrees need it. Install git 2.38 or newer."
             raise MeshError(ErrorCode.UNAVAILABLE, message) from error
+        except OSError as error:
+            message = f"The system could not start git ({error.strerror}). End programs that are not needed."
+            raise MeshError(ErrorCode.UNAVAILABLE, message) from error
         try:
             async with asyncio.timeout(run.seconds):
                 out, said = await _conversation(process, run.feed, self._limits.git_output_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from node.core.model import Address, End, Kind, Session
 from node.ledger import Ledger
 from node.ports import Reader, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,18 @@ class Grounds:
             await self._store.write(lambda tx: self._made(tx, session, tree))
         return Ground(folder=str(tree.folder), branch=tree.branch)
 
+    async def clear(self, session: str) -> None:
+        """Removes the worktree and the branch of a session that could not be started, unless there is work in it."""
+        tree = await self._store.read(lambda reader: reader.tree(session))
+        if tree is None:
+            return
+        try:
+            await self._trees.remove(tree, keep_branch=False)
+        except MeshError as error:
+            _log.warning("the worktree of session %s stays: %s", session, error.message)
+            return
+        await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", "removed", session))
+
     def _made(self, tx: Tx, session: str, tree: Worktree) -> None:
         tx.put_tree(session, tree)
         self._ledger.event_row(tx, "worktree", "created", session)
@@ -79,7 +94,7 @@ class Grounds:
                 {"branch": known.branch},
             )
         await self.check(session.cwd, wanted=True)
-        tree = await self._trees.create(Path(session.cwd), name=name or session.title, session=session.id)
+        tree = await self._trees.create(Path(session.cwd), name=name or session.nickname or session.title, session=session.id)
         await self._store.write(lambda tx: self._made(tx, session.id, tree))
         return TreeView(session=session.label, branch=tree.branch, folder=str(tree.folder), notes=tree.notes)
 

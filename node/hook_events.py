@@ -116,10 +116,11 @@ class HookEvents:
         self._watches: dict[str, _Watch] = {}
         self._turns: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
 
-    def state(self, session_id: str) -> AgentState:
-        """What its hooks say of the agent now; UNKNOWN when they said nothing, or nothing for too long."""
+    def state(self, session_id: str, pane: PaneRef) -> AgentState:
+        """What its hooks say of the agent at `pane` now; UNKNOWN when they said nothing, or nothing for too long."""
         watch = self._watches.get(session_id)
-        return AgentState.UNKNOWN if watch is None else self._now(watch).state
+        # What an agent said that ended is no word of the one that was started in its place.
+        return AgentState.UNKNOWN if watch is None or watch.pane != pane else self._now(watch).state
 
     def next_turn(self, session_id: str) -> asyncio.Future[None]:
         """Done when a hook tells that the agent was given a prompt, counted from this call on; never if none tells."""

@@ -17,10 +17,10 @@ from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Author, End, Exchange, Message, MessageKind, Status
+from node.core.model import Address, Exchange, Message, MessageKind, Status
 from node.core.transfer import Attachment
 from node.ledger import Ledger, label_of
-from node.ports import Blocked, Store, Tx
+from node.ports import Blocked, Reader, Store, Tx
 
 _OPENINGS = frozenset({MessageKind.REQUEST, MessageKind.BRIEF})
 
@@ -118,7 +118,8 @@ class Inbox:
             before: dict[str, int] | None = None
             while True:
                 bell.clear()
-                counts = dict(await self._store.read(lambda reader: reader.unread_counts(actor)))
+                # One look at both: what closes an exchange may be a message in it.
+                counts, waited_on = await self._store.read(partial(_seen, actor=actor, exchange=exchange))
                 if (exchange is None and counts) or (exchange is not None and counts.get(exchange)):
                     arrival = await self.take(actor, call, exchange)
                     if arrival.taken:
@@ -128,7 +129,7 @@ class Inbox:
                     return Arrival(elsewhere=tuple(sorted(elsewhere.items())))
                 before = elsewhere
                 if exchange is not None:
-                    await self._check_open(exchange)
+                    _check_open(exchange, waited_on)
                 left = deadline - loop.time()
                 if left <= 0:
                     return Arrival(elsewhere=tuple(sorted(elsewhere.items())), timed_out=True)
@@ -137,17 +138,6 @@ class Inbox:
                         await bell.wait()
                 except TimeoutError:
                     continue
-
-    async def _check_open(self, exchange_id: str) -> None:
-        exchange = await self._store.read(lambda reader: reader.exchange(exchange_id))
-        if exchange is None or exchange.status.closed:
-            words = exchange.status.words if exchange else "gone"
-            raise MeshError(
-                ErrorCode.WRONG_STATE,
-                f"Exchange {short(exchange_id)} is {words}: nothing more will arrive in it. Call list_delegations to "
-                "see what is open.",
-                {"exchange": exchange_id},
-            )
 
     async def settle(self, call: str) -> None:
         """The client has the call's answer: what it took is read, for good unless the client says otherwise later."""
@@ -199,8 +189,22 @@ class Inbox:
         return tuple(dict.fromkeys(addresses))
 
 
+def _seen(reader: Reader, *, actor: Address, exchange: str | None) -> tuple[dict[str, int], Exchange | None]:
+    """What is unread for `actor`, by exchange, and the exchange that it waits on."""
+    return dict(reader.unread_counts(actor)), reader.exchange(exchange) if exchange is not None else None
+
+
+def _check_open(exchange_id: str, exchange: Exchange | None) -> None:
+    if exchange is None or exchange.status.closed:
+        words = exchange.status.words if exchange else "gone"
+        raise MeshError(
+            ErrorCode.WRONG_STATE,
+            f"Exchange {short(exchange_id)} is {words}: nothing more will arrive in it. Call list_delegations to "
+            "see what is open.",
+            {"exchange": exchange_id},
+        )
+
+
 def _proven(tx: Tx, message: Message) -> bool:
     """Whether work done since proves that an opening message was read, whatever its client said of the call."""
-    return message.kind in _OPENINGS and any(
-        m.sender is End.WORKER and m.author is not Author.NODE and not m.withheld for m in tx.messages(message.exchange)
-    )
+    return message.kind in _OPENINGS and tx.worked(message.exchange)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeGuard
@@ -24,7 +24,6 @@ from node.core.workspace import DriverKind, name_key
 from node.equipment import SESSION_VARIABLE, Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
-from node.platform import processes
 from node.ports import Bells, Store, Terminals, Tx
 from node.ports_work import Ground, Grounds, LaunchPlan, Places
 
@@ -48,13 +47,6 @@ class _Intent:
     conversation: str | None
 
 
-def environment_at(pane: PaneRef) -> Mapping[str, str]:
-    """The environment that a terminal was started with, read from its process; empty once that has ended."""
-    found = processes.environment(pane.pid)
-    process = processes.read(pane.pid)
-    return found if process is not None and process.start == pane.started else {}
-
-
 class Launcher:
     """Implements ports.Planner, and the worker of launches."""
 
@@ -71,7 +63,6 @@ class Launcher:
         equipment: Equipment,
         places: Places,
         environment: Mapping[str, str],
-        environment_of: Callable[[PaneRef], Mapping[str, str]] = environment_at,
     ) -> None:
         self._store = store
         self._terminals = terminals
@@ -83,7 +74,6 @@ class Launcher:
         self._equipment = equipment
         self._places = places
         self._environment_of_node = dict(environment)
-        self._environment_of = environment_of
         self._kicked = asyncio.Event()
         self._under_way: set[str] = set()
 
@@ -96,7 +86,7 @@ class Launcher:
             )
         place = await self._places.find(command.workspace or delegator.workspace)
         beside = place.key == name_key(delegator.workspace)
-        env = self._environment(delegator if beside else None)
+        env = await self._environment(delegator if beside else None)
         # What is installed on another machine only its own programs could tell.
         adapter = self._adapter(
             command.tool or delegator.profile, env, asked=command.tool, elsewhere=place.driver is DriverKind.COMMAND
@@ -195,6 +185,8 @@ class Launcher:
         except (MeshError, OSError) as error:
             why = _why(error)
             _log.warning("session %s could not be started: %s", session.id, why)
+            if plan.worktree:
+                await self._grounds.clear(session.id)
             await self._store.write(partial(self._failed, session_id=session.id, why=why), self._wake)
             return
         await self._record(session, pane, "started")
@@ -295,8 +287,10 @@ class Launcher:
 
     async def _left_running(self, session_id: str) -> PaneRef | None:
         """The session's terminal, if the node was killed between starting it and recording that."""
+        # A program can give itself any variable: a terminal that is another session's on record stays that.
+        taken = await self._store.read(lambda reader: {s.pane for s in reader.sessions() if s.id != session_id})
         for pane in await self._terminals.panes():
-            if self._environment_of(pane).get(SESSION_VARIABLE) == session_id:
+            if pane not in taken and (await self._terminals.environment(pane)).get(SESSION_VARIABLE) == session_id:
                 return pane
         return None
 
@@ -361,12 +355,12 @@ class Launcher:
         """
         parent = await self._store.read(lambda reader: reader.session(session.parent or ""))
         beside = parent is not None and name_key(parent.workspace) == name_key(session.workspace)
-        return self._environment(parent if beside else None)
+        return await self._environment(parent if beside else None)
 
-    def _environment(self, session: Session | None) -> Mapping[str, str]:
+    async def _environment(self, session: Session | None) -> Mapping[str, str]:
         """The environment that the session's own terminal was started with, read from its process and kept nowhere."""
         pane = session.pane if session is not None and session.status is SessionStatus.RUNNING else None
-        env = (self._environment_of(pane) if pane is not None else {}) or self._environment_of_node
+        env = (await self._terminals.environment(pane) if pane is not None else {}) or self._environment_of_node
         return {name: value for name, value in env.items() if name not in _NOT_INHERITED}
 
 

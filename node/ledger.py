@@ -30,7 +30,10 @@ NOTICE_GRACE_US = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A message about to be written; the ledger gives it its number and times."""
+    """A message about to be written; the ledger gives it its number and times.
+
+    `shown` is what the timeline shows of its text, for one that is too long to be redacted while it is written.
+    """
 
     id: str
     kind: MessageKind
@@ -40,6 +43,7 @@ class Draft:
     title: str = ""
     reply_to: str | None = None
     verdict: Verdict | None = None
+    shown: str | None = None
     files: tuple[Attachment, ...] = ()
 
 
@@ -100,7 +104,9 @@ class Ledger:
         tx.put_exchange(exchange)
         to = exchange.address(message.recipient)
         tx.add_message(message, to)
-        tx.append(self._row(tx, exchange, message, draft.verdict), self._side(tx, exchange, message))
+        shown = side_text(draft.text) if draft.shown is None else draft.shown
+        side = self._side(tx, exchange, message, "" if withheld else shown)
+        tx.append(self._row(tx, exchange, message, draft.verdict), side)
         if not withheld and to.session is not None:
             if draft.kind in _WORTH_WAKING:
                 self._wake(tx, to.session)
@@ -254,14 +260,14 @@ class Ledger:
             role=role,
         )
 
-    def _side(self, tx: Reader, exchange: Exchange, message: Message) -> tuple[tuple[str, str], ...]:
-        return _texts(
+    def _side(self, tx: Reader, exchange: Exchange, message: Message, shown: str) -> tuple[tuple[str, str], ...]:
+        texts = _texts(
             title=message.title or exchange.title,
-            preview="" if message.withheld else message.text,
             snippet=message.snippet,
             sender=label_of(tx, exchange.address(message.sender), message.author),
             recipient=label_of(tx, exchange.address(message.recipient), Author.SESSION),
         )
+        return (*texts, ("preview", shown)) if shown else texts
 
 
 _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
@@ -298,9 +304,14 @@ def recall(reader: Reader, known: tuple[str, str]) -> Receipt:
     return Receipt(exchange=exchange, message=message, repeated=True)
 
 
+def side_text(text: str) -> str:
+    """What may stand beside a row of a text: without secrets, cut to a preview."""
+    return preview(text, PREVIEW_CHARS).text
+
+
 def _texts(**texts: str) -> tuple[tuple[str, str], ...]:
-    """Side texts without secrets, cut to a preview; empty ones are left out."""
-    return tuple((name, preview(text, PREVIEW_CHARS).text) for name, text in texts.items() if text)
+    """Side texts by name; empty ones are left out."""
+    return tuple((name, side_text(text)) for name, text in texts.items() if text)
 
 
 def _scan(verdict: Verdict | None) -> Scan | None:

@@ -36,10 +36,8 @@ class Lifecycle:
         """Fails what this session still owed, and calls off what it had asked for: nobody will read the result."""
         failed = self._step_all(tx, session_id, delegation.WorkerRemoved())
         opener = Address(node=self._ledger.node, session=session_id)
-        for exchange in tx.exchanges_of(opener, closed=False):
-            if exchange.opener == opener:
-                self._call_off(tx, exchange)
-        return failed
+        asked_for = [e for e in tx.exchanges_of(opener, closed=False) if e.opener == opener]
+        return (*failed, *(self._call_off(tx, exchange) for exchange in asked_for))
 
     def _step_all(self, tx: Tx, session_id: str, given: delegation.Input) -> tuple[Exchange, ...]:
         worker = Address(node=self._ledger.node, session=session_id)
@@ -53,13 +51,13 @@ class Lifecycle:
                     self._ledger.add_effects(tx, step.effects)
         return tuple(changed)
 
-    def _call_off(self, tx: Tx, exchange: Exchange) -> None:
+    def _call_off(self, tx: Tx, exchange: Exchange) -> Exchange:
         step = delegation.step(exchange, delegation.Cancel())
         words = "The session that asked for this was deleted. Stop: nobody will read the result."
         note = Note(to=End.WORKER, text=words, kind=MessageKind.CANCEL)
         gone = replace(step.exchange, status=Status.CANCELLED, reason="opener_removed")
-        self._ledger.write_notes(tx, gone, (note,))
         self._ledger.add_effects(tx, step.effects)
+        return self._ledger.write_notes(tx, gone, (note,))
 
 
 def ends(exchanges: tuple[Exchange, ...]) -> tuple[Address, ...]:

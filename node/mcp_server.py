@@ -93,7 +93,9 @@ class McpServer:
         try:
             actor = await identify()
             arguments = tools.parse(tool, given)
-            return await self._do(Call(id=call_id, actor=actor, digest=tools.digest(tool, arguments)), arguments)
+            named = isinstance(arguments, carried.Sending) and arguments.idempotency_key is not None
+            call = Call(id=call_id, actor=actor, digest=tools.digest(tool, arguments), named=named)
+            return await self._do(call, arguments)
         except MeshError as error:
             return words.refusal(error)
         except Exception:  # the one place where a fault of ours becomes an answer instead of a lost agent

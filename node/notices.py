@@ -92,7 +92,7 @@ class Notices:
     async def noticed(self, session_id: str) -> None:
         """It was told, and its turn goes on with it: as good as a notice that was typed and confirmed."""
         offered = self._offered.pop(session_id, ())
-        await self._store.write(lambda tx: self._note(tx, offered, Typed()))
+        await self._store.write(lambda tx: self._note(tx, offered, Typed()), self._wake)
 
     async def on_idle(self, session_id: str) -> None:
         """It rests at its prompt: what was held for it is tried again at once."""
@@ -145,40 +145,52 @@ class Notices:
             typed = Typed(held=HeldReason.GONE)
         else:
             typed = await self._typer.type_notice(session, session.pane, ONE if len(wanted) == 1 else SEVERAL)
-        await self._store.write(lambda tx: self._note(tx, wanted, typed))
+        await self._store.write(lambda tx: self._note(tx, wanted, typed), self._wake)
 
-    def _note(self, tx: Tx, wanted: Sequence[Owed], typed: Typed) -> None:
+    def _wake(self, told: tuple[Address, ...]) -> None:
+        if told:
+            self._bells.ring(told)
+
+    def _note(self, tx: Tx, wanted: Sequence[Owed], typed: Typed) -> tuple[Address, ...]:
+        """Records what came of a notice; gives the senders that were told something."""
         now = self._ledger.now_us()
+        told: list[Address] = []
         for owed in wanted:
             message = tx.message(owed.message)
             exchange = tx.exchange(owed.exchange)
-            if message is None or exchange is None or message.ladder.read_us is not None:
+            if message is None or exchange is None:
                 tx.effect_done(owed.outbox)
             elif typed.held is None:
+                # A quick agent has read the message before this is written down; it was noticed all the same.
                 ladder = replace(message.ladder, notices=message.ladder.notices + 1, held=None, confirmed_us=now)
                 tx.set_ladder(message.id, ladder)
                 tx.put_off(owed.outbox, now + self._limits.notice_again_s * _SECOND_US)
                 self._ledger.outcome(tx, exchange, message, "noticed")
+                if ladder.read_us is not None:
+                    tx.effect_done(owed.outbox)
+            elif message.ladder.read_us is not None:
+                tx.effect_done(owed.outbox)
             else:
                 if message.ladder.held != typed.held.value:
                     tx.set_ladder(message.id, replace(message.ladder, held=typed.held.value))
                     self._ledger.outcome(tx, exchange, message, "held", typed.held.value)
                 if now - message.ladder.recorded_us > self._limits.notice_held_s * _SECOND_US:
-                    self._tell_held(tx, exchange, message, typed.held)
+                    told += self._tell_held(tx, exchange, message, typed.held)
                 unproven = typed.held in _MAYBE_ENTERED
                 pause = self._pause(typed.held, tx.session(owed.session))
                 tx.put_off(owed.outbox, now + pause * _SECOND_US, unproven=unproven)
+        return tuple(told)
 
-    def _tell_held(self, tx: Tx, exchange: Exchange, message: Message, held: HeldReason) -> None:
+    def _tell_held(self, tx: Tx, exchange: Exchange, message: Message, held: HeldReason) -> tuple[Address, ...]:
         """Tells the sender, once a message, that nobody could be told of it for long; it goes on being tried."""
-        told = any(m.reply_to == message.id and m.kind is MessageKind.NOTE for m in tx.messages(exchange.id))
-        if told or message.kind is MessageKind.NOTE or message.ladder.notices:
-            return
+        if not _worth_telling(exchange, message) or message.ladder.notices or tx.noted(message.id):
+            return ()
         text = (
             f"The other side could not be told yet of your {message.kind.value} (message {message.number}): "
             f"{held.words}. It stays in the inbox, and the node goes on trying."
         )
         self._ledger.write_notes(tx, exchange, (Note(to=message.sender, text=text, about=message.id),))
+        return (exchange.address(message.sender),)
 
     def _pause(self, held: HeldReason, session: Session | None) -> int:
         """Seconds until the next try. Where a line may have been entered, as long as after a notice."""
@@ -197,8 +209,7 @@ class Notices:
                 continue
             tx.set_ladder(message.id, replace(message.ladder, gave_up_us=self._ledger.now_us()))
             self._ledger.outcome(tx, exchange, message, "gave_up", "unread")
-            # A note about an unread note would never end.
-            if message.kind is not MessageKind.NOTE:
+            if _worth_telling(exchange, message):
                 self._ledger.write_notes(tx, exchange, (self._told(message),))
                 told.append(exchange.address(message.sender))
         return tuple(told)
@@ -211,6 +222,11 @@ class Notices:
             "other side's inbox; no further notice will be typed."
         )
         return Note(to=message.sender, text=text)
+
+
+def _worth_telling(exchange: Exchange, message: Message) -> bool:
+    """Whether its sender cares that nobody reads it: a note on a note would never end, and what is closed is over."""
+    return message.kind is not MessageKind.NOTE and not exchange.status.closed
 
 
 class ManyBells:

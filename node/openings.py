@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from node.core import policy, workspace
 from node.core.commands import Delegate, Request
@@ -19,7 +19,7 @@ from node.core.model import (
     Status,
 )
 from node.ledger import Ledger, label_of
-from node.ports import Tx
+from node.ports import Reader, Tx
 from node.ports_work import LaunchPlan
 
 
@@ -33,7 +33,7 @@ class Openings:
     def request(self, tx: Tx, actor: Address, command: Request, exchange_id: str) -> Exchange:
         """A new request to a session that can be reached; REACH, LIMIT or NOT_FOUND otherwise."""
         sessions = tx.sessions()
-        target = policy.reachable(command.to, sessions, actor, resumable=self._ledger.resumable)
+        target = reachable(tx, command, actor, self._ledger.resumable)
         here = _session_of(sessions, actor)
         if here is not None:
             known = tx.workspaces()
@@ -137,6 +137,13 @@ class Openings:
                     f"You have {count} {what} exchanges; the limit is {limit}. {then} (list_delegations shows them).",
                     {"limit": limit, "open": count},
                 )
+
+
+def reachable(reader: Reader, command: Request, actor: Address, resumable: Collection[str]) -> Session:
+    """The session that a request may go to, before the reach rule; a refusal names none that the actor cannot ask."""
+    sessions = reader.sessions()
+    in_reach = workspace.ids_in_reach(actor.session, sessions, reader.workspaces())
+    return policy.reachable(command.to, sessions, actor, resumable=resumable, in_reach=in_reach)
 
 
 def _session_of(sessions: Sequence[Session], actor: Address) -> Session | None:

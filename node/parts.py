@@ -86,7 +86,7 @@ class NoticeTyper:
         if hooks is None or not adapter.hooks.events:
             return await self._tmux.type_notice(pane, text, prompt, lambda: session.state)
         return await self._tmux.type_notice(
-            pane, text, prompt, lambda: hooks.state(session.id), lambda: hooks.next_turn(session.id)
+            pane, text, prompt, lambda: hooks.state(session.id, pane), lambda: hooks.next_turn(session.id)
         )
 
 

@@ -15,7 +15,7 @@ from node.core.agent_state import AgentConversation
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
-from node.core.model import AgentState, Exchange, Session, SessionStatus
+from node.core.model import AgentState, Exchange, Session, SessionStatus, Status
 from node.core.text import well_formed
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
@@ -63,7 +63,7 @@ class Sessions:
         self._check_new(new)
         workspace = (await self._places.find(new.workspace)).name
         async with self._starting:
-            choice = await self._choose(new.nickname, None) if new.nickname else None
+            choice = await self._choose_for_new(new.nickname) if new.nickname else None
             await self._check_room()
             session_id = self._ledger.new_id()
             name = choice.nickname if choice else short(session_id)
@@ -104,7 +104,7 @@ class Sessions:
                 changed_us=now,
             )
             try:
-                await self._store.write(lambda tx: self._put(tx, session, "started"))
+                await self._store.write(lambda tx: self._put_new(tx, session))
             except MeshError:
                 # An agent that the node has no record of must not stay behind.
                 await self._terminals.kill(pane)
@@ -140,6 +140,24 @@ class Sessions:
             lambda reader: policy.choose_nickname(nickname, reader.sessions(), for_session=for_session)
         )
 
+    async def _choose_for_new(self, nickname: str) -> policy.NicknameChoice:
+        """A nickname for a session that is started now: it may be one that an ended session still has."""
+
+        def work(reader: Reader) -> policy.NicknameChoice:
+            there = [s for s in reader.sessions() if s.status is not SessionStatus.ENDED]
+            return policy.choose_nickname(nickname, there, for_session=None)
+
+        return await self._store.read(work)
+
+    def _put_new(self, tx: Tx, session: Session) -> None:
+        """Records a session that runs; an ended one of the same nickname gives it up, and keeps its record."""
+        key = policy.nickname_key(session.nickname) if session.nickname is not None else None
+        for other in tx.sessions():
+            same = other.nickname is not None and policy.nickname_key(other.nickname) == key
+            if same and other.status is SessionStatus.ENDED:
+                self._put(tx, self._changed(other, nickname=None), "named", "given_up")
+        self._put(tx, session, "started")
+
     def _put(self, tx: Tx, session: Session, decision: str, reason: str | None = None) -> None:
         if session.nickname is not None:
             policy.choose_nickname(session.nickname, tx.sessions(), for_session=session.id)
@@ -172,7 +190,9 @@ class Sessions:
 
     async def archive(self, wanted: str) -> Session:
         """Puts a session away: its terminal ends, what it owed is told to those who wait."""
-        changed = await self._find(wanted)
+        return await self._put_away(await self._find(wanted))
+
+    async def _put_away(self, changed: Session) -> Session:
         if changed.status is not SessionStatus.ARCHIVED:
             changed = await self._change(changed, "archived", status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
         # Also of one that is archived already: the node may have been killed before it came to this.
@@ -206,13 +226,13 @@ class Sessions:
             await self._terminals.kill(session.pane)
 
         def work(tx: Tx) -> tuple[Exchange, ...]:
-            failed = self._lifecycle.removed(tx, session.id)
+            changed = self._lifecycle.removed(tx, session.id)
             self._ledger.session_row(tx, session, "removed")
             tx.remove_session(session.id)
-            return failed
+            return changed
 
-        failed = await self._store.write(work, self._wake)
-        return session.id, tuple(exchange.id for exchange in failed)
+        changed = await self._store.write(work, self._wake)
+        return session.id, tuple(exchange.id for exchange in changed if exchange.status is Status.FAILED)
 
     async def attach_argv(self, wanted: str) -> tuple[str, ...]:
         """The command that shows a running session's terminal."""
@@ -265,7 +285,7 @@ class Sessions:
         """Archives the session of a closed delegation; one that is gone already needs nothing."""
         session = await self._store.read(lambda reader: reader.session(session_id))
         if session is not None:
-            await self.archive(session.id)
+            await self._put_away(session)
 
     async def _change(self, session: Session, decision: str, **changes: object) -> Session:
         """Changes a session as it is by then: it may have ended or been named since it was found."""
@@ -286,17 +306,16 @@ class Sessions:
 
 
 def _find(reader: Reader, wanted: str) -> Session:
+    # Before any nickname: one may spell the id of a session that is put away.
+    whole = reader.session(wanted.strip())
+    if whole is not None:
+        return whole
     sessions = reader.sessions(archived=True)
     named = [s for s in sessions if s.status is not SessionStatus.ARCHIVED]
     try:
         return policy.find_session(wanted, named)
-    except MeshError:
-        by_id = {s.id: s for s in sessions}
-        if wanted.startswith("@"):
+    except MeshError as refused:
+        if wanted.startswith("@") or refused.code is not ErrorCode.NOT_FOUND:
             raise
-        try:
-            return by_id[match_prefix(wanted, by_id, what="session")]
-        except MeshError as error:
-            if error.code is ErrorCode.AMBIGUOUS:
-                raise
-        raise
+        by_id = {s.id: s for s in sessions}
+        return by_id[match_prefix(wanted, by_id, what="session")]

@@ -177,7 +177,7 @@ class Shim:
         params = message.get("params", {})
         if "id" not in message:
             if method == "notifications/cancelled" and isinstance(params, dict):
-                self._cancelled(params.get("requestId"))
+                self._cancelled(params)
             return
         if known is None:
             raise RefusedError(rpc.INVALID_REQUEST, "The id of a request must be a string or a whole number.")
@@ -255,15 +255,15 @@ class Shim:
         self._link.retry_at = min(self._link.retry_at, call.since)
         self._say_call(call)
 
-    def _cancelled(self, request_id: object) -> None:
+    def _cancelled(self, params: Mapping[str, object]) -> None:
         """The client wants no answer any more, or will not look at the one it got."""
-        known = known_id(request_id)
+        known = known_id(params.get("requestId"))
         call_id = self._by_request.pop(known, None) if known is not None else None
         if call_id is None:
             return
         call = self._calls.pop(call_id, None)
-        self._out.withdraw(call_id)
-        if call is None or call.sends:
+        answered = call is None and not self._out.withdraw(call_id)
+        if not (rpc.aborted(params) if answered else call is not None and not call.sends):
             self._confirm(call_id, "cancel")
 
     def _to_client(self) -> bool:

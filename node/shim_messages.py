@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
@@ -31,6 +32,11 @@ class RefusedError(Exception):
         if data is not None:
             self.error["data"] = data
         self.request_id = request_id
+
+
+def aborted(params: Mapping[str, object]) -> bool:
+    """Whether a cancellation is none of patience: opencode aborts every call anew once it has looked at the answer."""
+    return str(params.get("reason")).startswith("AbortError")
 
 
 def lost_id(ends: bytes) -> int | str | None:

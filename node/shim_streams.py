@@ -184,8 +184,11 @@ class Outlet:
         """How many answers to calls wait."""
         return sum(owner is not None for _, owner in self._lines)
 
-    def withdraw(self, call_id: str) -> None:
-        """Takes back the answer to a call; a line that is partly out has to go out whole, but answers nothing then."""
+    def withdraw(self, call_id: str) -> bool:
+        """Takes back the answer to a call, if it waits here; whether it did.
+
+        A line that is partly out has to go out whole, but answers nothing then.
+        """
         for place, (line, owner) in enumerate(self._lines):
             if owner == call_id:
                 if place == 0 and self._written:
@@ -193,7 +196,8 @@ class Outlet:
                 else:
                     del self._lines[place]
                     self.size -= len(line)
-                return
+                return True
+        return False
 
     def withdraw_all(self) -> None:
         """Takes back the answers to all calls."""

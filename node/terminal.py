@@ -107,6 +107,19 @@ class Tmux:
         self._typist.keep_only(found)
         return found
 
+    async def environment(self, ref: PaneRef) -> Mapping[str, str]:
+        """What the pane's program was started with, once it has been started; empty when the pane has ended."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + TMUX_TIMEOUT_SECONDS
+        while clock() < deadline:
+            if launch.__file__ not in processes.command_line(ref.pid):
+                break
+            await asyncio.sleep(_POLL_SECONDS)
+        found = await asyncio.to_thread(processes.environment, ref.pid)
+        process = processes.read(ref.pid)
+        # Looked at last: a number that was taken by another process shows now.
+        return found if process is not None and process.start == ref.started else {}
+
     async def alive(self, ref: PaneRef) -> bool:
         """Whether that very pane, with that very process, is still there."""
         return await self._pane(ref.pane) == ref
@@ -250,6 +263,10 @@ class Tmux:
         # Of these the second comes when a folder on the PATH may not be searched.
         except (FileNotFoundError, PermissionError) as error:
             message = "There is no tmux on this machine's PATH, and sessions need it. Install tmux 3.2 or newer."
+            raise MeshError(ErrorCode.UNAVAILABLE, message) from error
+        except OSError as error:
+            # No process or descriptor is left, for now: whoever looks again later may fare better.
+            message = f"The system could not start tmux ({error.strerror}). End programs that are not needed."
             raise MeshError(ErrorCode.UNAVAILABLE, message) from error
         try:
             async with asyncio.timeout(TMUX_TIMEOUT_SECONDS):

@@ -99,7 +99,7 @@ class Typist:
         self._pace = pace
         # The second for a pane is held, not queued: what was judged for it would be stale by its turn.
         self._busy: set[PaneRef] = set()
-        # Notices of ours which stand at a prompt without Enter: at most one a pane, forgotten with the pane.
+        # Notices of ours which stand at a prompt without Enter, "" once it was pressed: one a pane, forgotten with it.
         self._standing: dict[PaneRef, str] = {}
 
     def keep_only(self, living: tuple[PaneRef, ...]) -> None:
@@ -137,9 +137,10 @@ class Typist:
         held = await self._obstacle(job, look) or self._person_typing(look)
         if held is not None:
             return held
-        text = self._standing.get(job.ref)
-        # A notice of an attempt that stopped before Enter points at the same inbox: entering that one is enough.
-        if text is None or not stands(look.screen, job.profile, text):
+        # A notice of an attempt that stopped before Enter points at the same inbox: entering that one is enough. A node
+        # that was killed right then does not remember it, but nobody else writes that very line.
+        text = self._standing.get(job.ref, job.text)
+        if not text or not stands(look.screen, job.profile, text):
             text = job.text
             held = await self._put(job, look)
             if held is not None:
@@ -182,7 +183,7 @@ class Typist:
             try:
                 if not await self._keyboard.enter(job.ref, look):
                     return HeldReason.UNKNOWN_SCREEN
-                self._standing.pop(job.ref, None)
+                self._standing[job.ref] = ""
                 confirmed = await self._seen(job, self._pace.confirmed, taken, hook)
             finally:
                 if hook is not None:

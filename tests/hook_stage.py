@@ -97,6 +97,11 @@ class Stage:
         self.node.sessions[made.id] = replace(made, profile=profile, state=state)
         return self.node.sessions[made.id]
 
+    def believed(self, session: Session) -> AgentState:
+        """What is believed of the session's agent."""
+        assert session.pane is not None
+        return self.events.state(session.id, session.pane)
+
     async def hook(
         self, session: Session | None, event: str, *, client: str = "", patience: float = 60.0, **payload: object
     ) -> str:

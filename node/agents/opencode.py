@@ -25,6 +25,8 @@ PROMPT: Final = PromptProfile(
     # The line that names agent and model.
     box_end=re.compile("^\\s*\u2503  \\S.* \u00b7 \\S"),
     frame="\u2503",
+    # On a wide terminal a bar with the conversation's facts stands beside everything.
+    edge=re.compile(" *\u2579\u2580{10,}"),
     busy=(re.compile(r"\besc (?:again to )?interrupt\b"),),
     dialog=(
         re.compile("^\\s*\u2503\\s+\u25b3 "),

@@ -139,10 +139,11 @@ def in_well_formed(command: Command) -> Command:
     match command:
         case Request(text=text, title=title) | Deliver(text=text, title=title):
             return replace(command, text=well_formed(text), title=well_formed(title))
-        case Delegate(title=title, brief=brief, contract=contract, scope=scope):
+        case Delegate(title=title, brief=brief, contract=contract, scope=scope, nickname=nickname):
             return replace(
                 command,
                 title=well_formed(title),
+                nickname=well_formed(nickname),
                 brief=well_formed(brief),
                 contract=well_formed(contract),
                 scope=well_formed(scope),
@@ -165,12 +166,13 @@ def fields_of(command: Command, files: Sequence[Attachment] = ()) -> tuple[Field
 
 def _texts_of(command: Command) -> tuple[Field, ...]:
     match command:
-        case Delegate(title=title, brief=brief, contract=contract, scope=scope):
+        case Delegate(title=title, brief=brief, contract=contract, scope=scope, nickname=nickname):
             return (
                 Field(name="title", text=title),
                 Field(name="brief", text=brief),
                 Field(name="contract", text=contract),
                 Field(name="scope", text=scope),
+                Field(name="nickname", text=nickname),
             )
         case Request(text=text, title=title) | Deliver(text=text, title=title):
             return (Field(name="title", text=title), Field(name="text", text=text))
@@ -184,7 +186,7 @@ def _texts_of(command: Command) -> tuple[Field, ...]:
             return (Field(name="text", text=text),)
 
 
-_MAY_BE_EMPTY = frozenset({"title", "note", "reason", "contract", "scope"})
+_MAY_BE_EMPTY = frozenset({"title", "nickname", "note", "reason", "contract", "scope"})
 
 
 def check_fields(command: Command, limits: Limits) -> None:

@@ -57,6 +57,7 @@ class Limits:
     git_long_s: int = 900
     git_output_bytes: int = 33_554_432
     worktrees: int = 64
+    log_bytes: int = 8_388_608
 
     def check_text(self, name: str, text: str, limit: int) -> None:
         """LIMIT when `text` is longer than `limit` characters."""

@@ -77,7 +77,7 @@ def choose_nickname(wanted: str, holders: Iterable[Session], *, for_session: str
             raise MeshError(
                 ErrorCode.ALREADY_EXISTS,
                 f"@{nick} is taken by session {short(session.id)} ({session.title or 'untitled'}, "
-                f"{session.status.value}). Choose another nickname, or rename that session first.",
+                f"{session.status.value}). Choose another nickname, or archive that session first.",
                 {"holder": session.id},
             )
         if nickname_skeleton(session.nickname) == skeleton:
@@ -85,24 +85,37 @@ def choose_nickname(wanted: str, holders: Iterable[Session], *, for_session: str
     return NicknameChoice(nickname=nick, key=key, look_alikes=tuple(alike))
 
 
-def find_session(wanted: str, sessions: Sequence[Session]) -> Session:
-    """The one session that @nickname or an id prefix names, whole names only; NOT_FOUND lists near ones."""
+def find_session(wanted: str, sessions: Sequence[Session], *, in_reach: Collection[str] | None = None) -> Session:
+    """The one session that @nickname or an id prefix names, whole names only.
+
+    NOT_FOUND lists the ids `in_reach` (None: all of `sessions`), AMBIGUOUS when a nickname reads like another's id.
+    """
     text = wanted.strip()
     if not text:
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "No session was named. Give an @nickname from list_peers.")
     name = text.removeprefix("@")
     key = nickname_key(name)
-    for session in sessions:
-        if session.nickname is not None and nickname_key(session.nickname) == key:
-            return session
+    named = next((s for s in sessions if s.nickname is not None and nickname_key(s.nickname) == key), None)
+    by_id = {s.id: s for s in sessions}
     if not text.startswith("@") and re.fullmatch(r"[a-z2-7]{6,16}", name):
-        by_id = {s.id: s for s in sessions}
-        try:
-            return by_id[match_prefix(name, by_id, what="session")]
-        except MeshError as error:
-            if error.code is not ErrorCode.NOT_FOUND:
-                raise
-    known = sorted(s.nickname for s in sessions if s.nickname is not None)
+        if name in by_id:
+            return by_id[name]
+        # An agent chooses its delegate's nickname: it must not take over what is meant for another session's id.
+        if named is not None and any(i.startswith(name) and i != named.id for i in by_id):
+            raise MeshError(
+                ErrorCode.AMBIGUOUS,
+                f"{name} is the nickname of one session and begins the id of another. Write @{name} for the first, or "
+                "the whole id of the other.",
+            )
+        if named is None:
+            try:
+                return by_id[match_prefix(name, by_id, what="session")]
+            except MeshError as error:
+                if error.code is not ErrorCode.NOT_FOUND:
+                    raise
+    if named is not None:
+        return named
+    known = sorted(s.nickname for s in sessions if s.nickname is not None and (in_reach is None or s.id in in_reach))
     shown = ", ".join(f"@{n}" for n in known[:12]) or "none yet"
     raise MeshError(
         ErrorCode.NOT_FOUND,
@@ -112,12 +125,20 @@ def find_session(wanted: str, sessions: Sequence[Session]) -> Session:
     )
 
 
-def reachable(wanted: str, sessions: Sequence[Session], actor: Address, *, resumable: Collection[str] = ()) -> Session:
+def reachable(
+    wanted: str,
+    sessions: Sequence[Session],
+    actor: Address,
+    *,
+    resumable: Collection[str] = (),
+    in_reach: Collection[str] | None = None,
+) -> Session:
     """The session that a request may go to; says why not: unknown, oneself, or ended.
 
-    An agent that ended can be asked when its profile is `resumable`: the node starts it again.
+    An agent that ended can be asked when its profile is `resumable`: the node starts it again. `in_reach` are the ids
+    of the sessions whose names the actor may learn.
     """
-    target = find_session(wanted, sessions)
+    target = find_session(wanted, sessions, in_reach=in_reach)
     if target.id == actor.session:
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT, f"{target.label} is you. Name another session; list_peers shows who is there."
@@ -171,12 +192,12 @@ def resolve_exchange(
             ErrorCode.WRONG_STATE,
             f"You have no open exchange that {tool} fits. Call list_delegations to see yours.",
         )
-    choices = tuple(f"{short(e.id)} ({e.title[:40]})" for e in open_ones)
+    shown = open_ones[:8]
     raise MeshError(
         ErrorCode.AMBIGUOUS,
-        f"{len(open_ones)} exchanges are open: {'; '.join(choices[:8])}. Call {tool} again with exchange set to the "
-        "id you mean.",
-        {"choices": tuple(e.id for e in open_ones[:8])},
+        f"{len(open_ones)} exchanges are open: {', '.join(short(e.id) for e in shown)}. Call {tool} again with "
+        "exchange set to the id you mean.",
+        {"choices": tuple(e.id for e in shown), "titles": tuple(e.title for e in shown)},
     )
 
 

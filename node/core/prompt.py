@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final
@@ -94,6 +94,7 @@ class PromptProfile:
     profile without it is a plain line prompt, whose input runs on at the full width of the terminal. `frame` are
     characters that the program draws around input. `cursor_in_box`: the terminal's cursor is where input goes on.
     `shows_placeholder`: an empty box always shows its placeholder, so one that looks empty without it holds blanks.
+    `edge` matches the line that closes the box below, up to its right end: what stands further right is another column.
     `above` must match the two lines above the box's first (joined by a line end) where a prompt alone does not tell it
     from lines of a text or of what was said.
     `busy` and `dialog` count only within the last `tail` lines; when a prompt is seen, `dialog` (and for a line prompt
@@ -112,6 +113,7 @@ class PromptProfile:
     cursor_in_box: bool = True
     shows_placeholder: bool = False
     above: re.Pattern[str] | None = None
+    edge: re.Pattern[str] | None = None
     tail: int = 15
 
 
@@ -154,6 +156,7 @@ DEMO: Final = PromptProfile(
 
 def judge(screen: Screen, profile: PromptProfile) -> PromptState:
     """What `screen` shows, read as `profile` describes it; UNKNOWN rather than a guess."""
+    screen = _one_column(screen, profile)
     end = _end(screen, profile)
     first = max(0, end - profile.tail)
     row = _prompt_row(screen, profile, first, end)
@@ -172,6 +175,7 @@ def judge(screen: Screen, profile: PromptProfile) -> PromptState:
 
 def stands(screen: Screen, profile: PromptProfile, text: str) -> bool:
     """Whether the input box holds exactly `text`, the wrapping of lines aside."""
+    screen = _one_column(screen, profile)
     end = _end(screen, profile)
     row = _prompt_row(screen, profile, max(0, end - profile.tail), end)
     if row is None:
@@ -206,6 +210,26 @@ def cells(text: str) -> int:
             continue
         width += 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
     return width
+
+
+def _one_column(screen: Screen, profile: PromptProfile) -> Screen:
+    """The screen without what stands to the right of its input box."""
+    if profile.edge is None:
+        return screen
+    found = (profile.edge.match(line) for line in reversed(screen.lines))
+    edge = next((match for match in found if match is not None), None)
+    if edge is None:
+        return screen
+    width = cells(edge.group())
+    return replace(screen, lines=tuple(_cut(line, width) for line in screen.lines), width=min(screen.width, width))
+
+
+def _cut(line: str, width: int) -> str:
+    """The first `width` cells of a line."""
+    kept = line[:width]
+    while cells(kept) > width:
+        kept = kept[:-1]
+    return kept.rstrip()
 
 
 def _end(screen: Screen, profile: PromptProfile) -> int:

@@ -72,6 +72,8 @@ class Verdict:
 
 def screen(fields: Sequence[Field]) -> Verdict:
     """Judge everything of one message that can reach a model. Total, deterministic, linear in the message's length."""
+    # One that is empty parts nothing: its neighbours are read next to each other.
+    fields = [field for field in fields if field.text]
     joined = "\n".join(field.text for field in fields)
     found = [*_structural_hits(joined), *_layer_hits(joined), *_seam_hits(fields)]
     hits = _quotations_marked(joined, _distinct(heapq.nlargest(4 * MAX_FINDINGS, found, key=lambda hit: hit.weight)))

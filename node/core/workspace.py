@@ -11,7 +11,7 @@ from typing import Final
 
 from node.core import policy
 from node.core.errors import ErrorCode, MeshError
-from node.core.model import DEFAULT_WORKSPACE
+from node.core.model import DEFAULT_WORKSPACE, Session
 from node.core.workspace_template import PLACEHOLDERS, check_template
 
 SETTING_CHARS: Final = 4_096
@@ -228,6 +228,15 @@ def keys_in_reach(name: str, workspaces: Iterable[Workspace]) -> frozenset[str]:
     here = next((one for one in known if one.key == name_key(name)), None)
     reached = (other.key for other in known if here is not None and here.reaches(other))
     return frozenset((name_key(name), *reached))
+
+
+def ids_in_reach(session: str | None, sessions: Sequence[Session], workspaces: Iterable[Workspace]) -> frozenset[str]:
+    """The ids of those of `sessions` that `session` may ask; the person (None) may ask every one."""
+    here = next((one.workspace for one in sessions if one.id == session), None)
+    if here is None:
+        return frozenset(one.id for one in sessions)
+    keys = keys_in_reach(here, workspaces)
+    return frozenset(one.id for one in sessions if name_key(one.workspace) in keys)
 
 
 def check_mirrors(from_workspace: Workspace) -> None:

@@ -260,7 +260,10 @@ def main() -> int:
     parser.add_argument("--control", type=Path, help="unix socket on which a script takes over")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    agent = Agent(options.name, [sys.executable, "-m", "node.entry", "mcp"], options.control)
+    # In a sandbox its own folder can only be read: no script can come, and it gets on without one.
+    reachable = options.control is not None and os.access(options.control.parent, os.W_OK)
+    server = [sys.executable, "-m", "node.entry", "mcp"]
+    agent = Agent(options.name, server, options.control if reachable else None)
     try:
         with _raw_terminal():
             agent.prompt()

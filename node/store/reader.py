@@ -142,6 +142,27 @@ class SqliteReader:
         rows = self._all(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE exchange = ? ORDER BY number", exchange_id)
         return tuple(message_of(row) for row in rows)
 
+    def opening(self, exchange_id: str) -> Message | None:
+        """The message that opened an exchange."""
+        row = self._one(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE exchange = ? AND number = 1", exchange_id)
+        return message_of(row) if row else None
+
+    def worked(self, exchange_id: str) -> bool:
+        """Whether the worker of an exchange has written in it, and not only what was withheld."""
+        sql = (
+            "SELECT 1 FROM messages WHERE exchange = ? AND sender = 'worker' AND author <> 'node' "
+            "AND screened <> 'withhold' LIMIT 1"
+        )
+        return self._one(sql, exchange_id) is not None
+
+    def noted(self, message_id: str) -> bool:
+        """Whether the node has written a note about a message."""
+        sql = (
+            "SELECT 1 FROM messages AS note JOIN messages AS told ON note.exchange = told.exchange "
+            "WHERE told.id = ? AND note.reply_to = told.id AND note.kind = 'note' LIMIT 1"
+        )
+        return self._one(sql, message_id) is not None
+
     def unread(self, address: Address, exchange_id: str | None, limit: int) -> tuple[Message, ...]:
         """Landed messages for `address` that no call has taken, in the order they landed."""
         only = "" if exchange_id is None else "AND exchange = ?"

@@ -163,7 +163,7 @@ def message_values(message: Message) -> tuple[SqlValue, ...]:
         message.reply_to,
         message.snippet,
         message.advice,
-        json.dumps([(f.name, f.sha256, f.size, f.folder, f.entries) for f in message.files]),
+        json.dumps([(f.name, f.sha256, f.size, f.folder, f.entries) for f in message.files]) if message.files else "[]",
         *ladder_values(message.ladder),
     )
 

@@ -163,8 +163,8 @@ class SqliteTx(SqliteReader):
     def hasten(self, session_id: str, now_us: int) -> None:
         """Makes what was held for a session due at once."""
         self._db.execute(
-            "UPDATE outbox SET due_us = ? WHERE kind = 'notify' AND session = ? AND message IN "
-            "(SELECT id FROM messages WHERE held IS NOT NULL)",
+            "UPDATE outbox SET due_us = ? WHERE kind = 'notify' AND session = ? AND EXISTS "
+            "(SELECT 1 FROM messages AS m WHERE m.id = outbox.message AND m.held IS NOT NULL)",
             (now_us, session_id),
         )
 

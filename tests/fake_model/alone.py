@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Callable
 
 _CLONE_NEWNET = 0x40000000
@@ -16,10 +15,10 @@ _CLONE_NEWNET = 0x40000000
 def alone(work: Callable[[], None]) -> None:
     """Runs `work` in a thread of its own network namespace, which the threads and processes it starts share.
 
-    Needs root on Linux; elsewhere `work` runs with the machine's network, and a warning says so.
+    Needs root on Linux; elsewhere `work` runs with the machine's network, and a line on stderr says so.
     """
     if sys.platform != "linux" or os.geteuid() != 0:
-        warnings.warn("agent CLIs run with this machine's network: only root on Linux can cut it off", stacklevel=2)
+        print("agent CLIs run with this machine's network: only root on Linux can cut it off", file=sys.stderr)
         work()
         return
     failed: list[BaseException] = []

@@ -26,7 +26,16 @@ from node.core.canonical import JsonValue, decode
 from node.core.commands import Arrival, Command, Delegate, Receipt, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.model import DEFAULT_WORKSPACE, Address, AgentState, Conversation, Message, Session, SessionStatus
+from node.core.model import (
+    DEFAULT_WORKSPACE,
+    Address,
+    AgentState,
+    Conversation,
+    Message,
+    Session,
+    SessionStatus,
+    Status,
+)
 from node.core.prompt import PaneRef, Typed
 from node.core.timeline import Clock as RowClock
 from node.core.timeline_check import Verification
@@ -142,6 +151,8 @@ class ScriptedTyper:
     tries: list[str] = field(default_factory=list)
     lines: list[tuple[str, int, str]] = field(default_factory=list)
     broken: MeshError | None = None
+    # What the agent does between the line's Enter and the terminal's word that a turn began.
+    quick: Callable[[], Awaitable[object]] | None = None
 
     async def type_notice(self, session: Session, pane: PaneRef, text: str) -> Typed:
         assert pane == session.pane
@@ -152,6 +163,8 @@ class ScriptedTyper:
         typed = outcomes.popleft() if outcomes else Typed()
         if typed.held is None:
             self.lines.append((session.id, self.clock.wall_us(), text))
+            if self.quick is not None:
+                await self.quick()
         return typed
 
 
@@ -228,10 +241,10 @@ class Mesh:
     async def removes(self, agent: Agent) -> tuple[str, ...]:
         """The agent's session is deleted; the exchanges which failed with it."""
         lifecycle = Lifecycle(self.ledger)
-        failed = await self.store.write(
+        changed = await self.store.write(
             lambda tx: lifecycle.removed(tx, agent.session.id), lambda e: self.bells.ring(ends(e))
         )
-        return tuple(exchange.id for exchange in failed)
+        return tuple(exchange.id for exchange in changed if exchange.status is Status.FAILED)
 
     async def seat(self, nickname: str, **changes: object) -> Agent:
         """A running session of that name, as a record."""
@@ -356,7 +369,7 @@ class Agent:
     async def list(self, exchange: str | None = None, *, closed: bool = False) -> tuple[Conversation, ...]:
         return await self.mesh.exchanges.exchanges(self.call("list", exchange), exchange, closed=closed)
 
-    async def unread(self) -> list[str]:
+    async def unread(self) -> Sequence[str]:
         """The texts that wait for this session, oldest first."""
         found = await self.mesh.store.read(lambda reader: reader.unread(self.address, None, 1000))
         return [message.text for message in found]

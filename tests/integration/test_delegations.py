@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from node.core.commands import Answer, Ask, Cancel, Close, Delegate, Deliver, Report, Request, Steer
-from node.core.errors import ErrorCode
+from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, MessageKind, SessionStatus, Status
 from node.core.workspace import DriverKind, Workspace
@@ -271,6 +271,10 @@ async def test_reach_is_one_way_and_answers_travel_back(tmp_path: Path) -> None:
         for target in ("@host", "@other"):
             with refused(ErrorCode.REACH, "workspace 'box'", "only sessions in the same workspace"):
                 await inmate.request(target)
+        with pytest.raises(MeshError) as unknown:
+            await inmate.request("@nobody")
+        # A slip of the pen is no way to learn who else is there.
+        assert unknown.value.details["choices"] == ("@inmate",)
         with refused(ErrorCode.REACH, "Out of reach"):
             await inmate.send(Delegate(title="x", brief="x", tool="scripted", workspace="far"))
         assert [p.session.nickname for p in await at.mesh.exchanges.peers(inmate.call("peers"))] == ["inmate"]

@@ -9,7 +9,9 @@ import pytest
 
 from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode
-from node.core.model import Address, MessageKind, SessionStatus, Status
+from node.core.model import Address, Author, End, MessageKind, SessionStatus, Status
+from node.ledger import Draft, side_text
+from node.ports import RowFilter
 from tests.integration.mesh import INJECTION, NODE, Agent, Mesh, refused, running, scenario, texts
 
 PERSON = Address(node=NODE, session=None)
@@ -332,3 +334,42 @@ async def test_a_peer_in_reach_is_listed_with_what_is_open(tmp_path: Path) -> No
         assert (peers["bob"].open_with_me, peers["carol"].open_with_me) == (1, 0)
         assert peers["gone"].note
         assert not peers["bob"].note
+
+
+@scenario
+async def test_a_long_text_comes_to_the_writer_redacted(tmp_path: Path) -> None:
+    """To redact one takes longer than a commit, and all commands share one writer."""
+    text = f"{'Look at this log. ' * 9}password=correct-horse-battery {'More of it. ' * 500}"
+    async with running(tmp_path) as mesh:
+        alice, bob, _ = await trio(mesh)
+        opened = await alice.request(bob, text)
+        exchange = await mesh.store.read(lambda reader: reader.exchange(opened.exchange.id))
+        assert exchange is not None
+        draft = Draft(
+            id=mesh.ledger.new_id(), kind=MessageKind.REPORT, sender=End.WORKER, author=Author.SESSION, text=text,
+            shown="as it was redacted before",
+        )  # fmt: skip
+        await mesh.store.write(lambda tx: mesh.ledger.write(tx, exchange, draft))
+        wanted = RowFilter(exchange=exchange.id)
+        previews = [dict(row.side)["preview"] async for row in mesh.audit.rows(wanted, follow=False)]
+        assert previews == [side_text(text), "as it was redacted before"]
+        assert "[redacted:value]" in previews[0]
+        assert "horse" not in previews[0]
+
+
+@scenario
+async def test_what_opened_an_exchange_is_found_among_all_that_came_after(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob, _ = await trio(mesh)
+        opened = await alice.request(bob)
+        exchange = opened.exchange.id
+        assert not await mesh.store.read(lambda reader: reader.worked(exchange))
+        await bob.read()
+        await bob.send(Report(exchange=None, text=INJECTION))
+        assert not await mesh.store.read(lambda reader: reader.worked(exchange))
+        await bob.send(Report(exchange=None, text="Half of it is done."))
+        assert await mesh.store.read(lambda reader: reader.worked(exchange))
+        found = await mesh.store.read(lambda reader: reader.opening(exchange))
+        assert found is not None
+        assert found.id == opened.message.id
+        assert await mesh.store.read(lambda reader: reader.opening("nosuchexchange22")) is None

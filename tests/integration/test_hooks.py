@@ -36,7 +36,10 @@ def test_a_turn_is_followed(home: Path) -> None:
             assert stage.states(bob) == [IDLE, BUSY, DIALOG, IDLE, ENDED]
             assert [named for _, _, named in stage.records.set_ if named] == [AgentConversation(id="c-1", cwd="/work")]
             assert stage.records.idle == [bob.id, bob.id]
-            assert stage.events.state(bob.id) is ENDED
+            assert stage.believed(bob) is ENDED
+            # Another agent may have been started in its place by then.
+            assert bob.pane is not None
+            assert stage.events.state(bob.id, replace(bob.pane, pid=bob.pane.pid + 1)) is AgentState.UNKNOWN
 
     run(play)
 
@@ -49,7 +52,7 @@ def test_a_hook_changes_only_the_session_it_is_proven_to_be_of(home: Path) -> No
             await stage.hook(alice, "UserPromptSubmit", session_id=bob.id)
             await stage.settled(alice, BUSY)
             assert stage.states(bob) == []
-            assert stage.events.state(bob.id) is AgentState.UNKNOWN
+            assert stage.believed(bob) is AgentState.UNKNOWN
 
     run(play)
 
@@ -110,7 +113,7 @@ def test_the_end_of_a_turn_takes_what_is_due_instead(home: Path) -> None:
             for times in (1, 2):
                 assert json.loads(await stage.hook(bob, "Stop")) == {"decision": "block", "reason": LINE}
                 await stage.noticed(times)
-                assert stage.events.state(bob.id) is BUSY
+                assert stage.believed(bob) is BUSY
             # Enough in a row: now it may rest, and what is owed is typed like everything else.
             assert await stage.hook(bob, "Stop") == ""
             await stage.settled(bob, IDLE)
@@ -277,7 +280,7 @@ def test_what_nothing_was_heard_of_fades_on_record(home: Path) -> None:
             await stage.events.sweep()
             assert stage.node.sessions[bob.id].state is BUSY
             stage.records.now_us += SECOND_US
-            assert stage.events.state(bob.id) is AgentState.UNKNOWN
+            assert stage.believed(bob) is AgentState.UNKNOWN
             await stage.events.sweep()
             assert stage.states(bob) == [BUSY, AgentState.UNKNOWN]
 
@@ -289,7 +292,7 @@ def test_a_node_that_starts_lets_fade_what_an_earlier_one_recorded(home: Path) -
         async with staged(home) as stage:
             bob = stage.seat("bob", state=DIALOG)
             await stage.events.sweep()
-            assert stage.events.state(bob.id) is DIALOG
+            assert stage.believed(bob) is DIALOG
             stage.records.now_us += 600 * SECOND_US
             await stage.events.sweep()
             assert stage.states(bob) == [AgentState.UNKNOWN]
@@ -308,7 +311,7 @@ def test_a_session_that_was_resumed_in_another_pane_starts_unknown(home: Path, *
             stage.node.sessions[bob.id] = replace(bob, status=SessionStatus.ENDED, pane=None, state=ENDED)
             if swept:
                 await stage.events.sweep()
-                assert stage.events.state(bob.id) is AgentState.UNKNOWN
+                assert stage.believed(bob) is AgentState.UNKNOWN
             pane = PaneRef(server="/twin", pane="%99", pid=99, started=2, tty="/dev/pts/99")
             again = stage.node.sessions[bob.id] = replace(bob, pane=pane)
             await stage.hook(again, "SessionStart", session_id="b", source="startup")
@@ -354,7 +357,7 @@ def test_what_could_not_be_recorded_is_recorded_later(home: Path) -> None:
             stage.records.broken = True
             stage.records.due.append(bob.id)
             assert await stage.hook(bob, "Stop", session_id="a") == ""
-            await until(lambda: stage.events.state(bob.id) is IDLE)
+            await until(lambda: stage.believed(bob) is IDLE)
             assert stage.node.sessions[bob.id].state is BUSY
             stage.records.broken = False
             await stage.events.sweep()

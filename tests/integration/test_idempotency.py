@@ -79,6 +79,34 @@ async def test_the_node_goes_away_between_record_and_answer(tmp_path: Path, *, s
 
 
 @scenario
+async def test_a_call_named_by_its_agent_is_done_once_however_late_it_is_repeated(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        carol = await mesh.seat("carol")
+        named = replace(alice.call("deploy-1"), named=True)
+        first = await alice.send(ASK, call=named)
+        mesh.clock.advance(10 * mesh.limits.repeat_window_s)
+        again = await alice.send(ASK, call=twin_of(named, alice, same_id=False))
+        assert again.repeated
+        assert again.message.id == first.message.id
+        assert await bob.unread() == [ASK.text]
+        # A name is its agent's own.
+        other = await carol.send(ASK, call=replace(named, id=mesh.ledger.new_id(), actor=carol.address))
+        assert not other.repeated
+
+
+@scenario
+async def test_a_withheld_call_can_be_reworded_under_its_name(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        named = replace(alice.call("deploy-1"), named=True)
+        assert (await alice.send(Request(to="@bob", text=INJECTION), call=named)).message.withheld
+        reworded = await alice.send(ASK, call=twin_of(named, alice, same_id=False))
+        assert not reworded.repeated
+        assert await bob.unread() == [ASK.text]
+
+
+@scenario
 async def test_a_call_with_an_answer_is_not_repeated(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         alice, bob = await pair(mesh)

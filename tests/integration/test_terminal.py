@@ -140,6 +140,19 @@ def test_without_tmux_the_person_is_told(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_a_tmux_that_the_system_cannot_start_is_said(tmp_path: Path) -> None:
+    """As when no process or descriptor is left: whatever the reason, it must not end the node."""
+    broken = tmp_path / "tmux"
+    broken.write_bytes(b"\x7fELF")
+    broken.chmod(0o755)
+
+    async def scenario() -> None:
+        with pytest.raises(MeshError, match="could not start tmux"):
+            await Tmux(tmp_path / "t", program=str(broken)).panes()
+
+    asyncio.run(scenario())
+
+
 # --- panes ------------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.model import AgentState
 from node.core.prompt import DEMO, HeldReason, PaneRef
 from node.platform import processes
+from node.terminal import Tmux
 from node.typist import Pace
 from tests.fake_tui import FakeTui
 from tests.terminals import (
@@ -95,6 +96,23 @@ def test_an_enter_that_only_breaks_the_line_is_unconfirmed_and_never_repeated(tm
             assert (await tmux.type_notice(ref, NOTICE, BOX, idle)).held is HeldReason.DRAFT
             assert len(tui.events("newline")) == 1
             assert len(tui.events("paste")) == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("style", ["line", "box"])
+def test_a_notice_that_a_killed_node_left_standing_is_entered_by_the_next(tmp_path: Path, style: str) -> None:
+    profile = DEMO if style == "line" else BOX
+
+    async def scenario() -> None:
+        async with terminal(tmp_path) as before:
+            ref, tui = await ready_tui(before, tmp_path, "--style", style)
+            states = iter((AgentState.IDLE, AgentState.BUSY))
+            assert (await before.type_notice(ref, NOTICE, profile, lambda: next(states))).held is HeldReason.BUSY
+            assert tui.events("paste") == [NOTICE]
+            after = Tmux(tmp_path / "run" / "t")
+            assert (await after.type_notice(ref, NOTICE, profile, idle)).held is None
+            assert (tui.events("paste"), tui.events("submit")) == ([NOTICE], [NOTICE])
 
     asyncio.run(scenario())
 

@@ -222,3 +222,13 @@ def test_no_git_at_all_is_said(bench: Bench) -> None:
         asyncio.run(node.inspect(bench.repo))
     # Where there is nothing to ask about, git is not needed to say so.
     assert not asyncio.run(node.inspect(bench.person)).inside_git
+
+
+def test_a_git_that_the_system_cannot_start_is_said(bench: Bench) -> None:
+    """As when no process or descriptor is left: whatever the reason, it must not end the node."""
+    broken = bench.tmp / "git"
+    broken.write_bytes(b"\x7fELF")
+    broken.chmod(0o755)
+    node = Worktrees(bench.home, bench.limits, Git(bench.limits, program=str(broken), environment=bench.environment))
+    with pytest.raises(MeshError, match="could not start git"):
+        asyncio.run(node.inspect(bench.repo))

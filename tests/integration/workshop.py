@@ -9,7 +9,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,7 @@ class TwinTerminals:
     dies_with: frozenset[str] = frozenset()
     hold: asyncio.Event | None = None
     reached: asyncio.Event = field(default_factory=asyncio.Event)
+    while_listing: Callable[[], Awaitable[object]] | None = None
 
     async def start(
         self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str, width: int, height: int
@@ -75,7 +76,11 @@ class TwinTerminals:
         return pane
 
     async def panes(self) -> tuple[PaneRef, ...]:
-        return tuple(self.alive)
+        seen = tuple(self.alive)
+        meanwhile, self.while_listing = self.while_listing, None
+        if meanwhile is not None:
+            await meanwhile()
+        return seen
 
     async def kill(self, pane: PaneRef) -> None:
         self.killed.append(pane)
@@ -87,7 +92,7 @@ class TwinTerminals:
     def attach_argv(self, pane: PaneRef) -> tuple[str, ...]:
         return ("tmux", "attach", pane.pane)
 
-    def environment_of(self, pane: PaneRef) -> Mapping[str, str]:
+    async def environment(self, pane: PaneRef) -> Mapping[str, str]:
         return self.alive.get(pane, {})
 
     def panes_of(self, session: str) -> list[PaneRef]:
@@ -181,7 +186,6 @@ class Workshop:
         launcher = Launcher(
             store=store, terminals=terminals, grounds=grounds, lifecycle=lifecycle, bells=bells, ledger=ledger,
             limits=limits, equipment=equipment, places=workrooms, environment=environment,
-            environment_of=terminals.environment_of,
         )  # fmt: skip
         sessions = Sessions(
             store=store, terminals=terminals, lifecycle=lifecycle, bells=bells, ledger=ledger, limits=limits,

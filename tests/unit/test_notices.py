@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from node.core.commands import Ask, Deliver, Report, Request, Steer
+from node.core.commands import Ask, Cancel, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Message, MessageKind, SessionStatus
@@ -84,6 +84,28 @@ async def test_the_worker_itself_looks_again_within_a_tick(tmp_path: Path) -> No
 
 
 @scenario
+async def test_an_agent_quicker_than_the_node_was_noticed_all_the_same(tmp_path: Path) -> None:
+    """It reads, and even delivers, before the typist has told the node that a turn began."""
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        receipt = await alice.request(bob)
+
+        async def at_once() -> None:
+            await bob.read()
+            await bob.send(Deliver(exchange=None, text="Done."))
+
+        mesh.typer.quick = at_once
+        await mesh.tick(1.1)
+        ladder = (await mesh.message(receipt.message.id)).ladder
+        assert ladder.notices == 1
+        assert None not in {ladder.confirmed_us, ladder.read_us, ladder.answered_us}
+        assert "noticed" in [row["decision"] for row in await mesh.rows(message=receipt.message.id)]
+        mesh.typer.quick = None
+        await mesh.tick(10 * MINUTE)
+        assert len(typed_at(mesh, bob)) == 1
+
+
+@scenario
 async def test_a_waiting_call_makes_a_notice_needless(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         alice, bob = await pair(mesh)
@@ -153,6 +175,35 @@ async def test_a_receiver_that_can_never_be_told_is_reported_once(tmp_path: Path
         mesh.typer.script[bob.session.id].clear()
         await mesh.tick()
         assert (await mesh.message(opened.message.id)).ladder.notices == 1
+
+
+@scenario
+async def test_a_sender_that_waits_hears_at_once_that_nobody_could_be_told(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        opened = await alice.request(bob)
+        mesh.typer.script[bob.session.id] = deque([HELD[HeldReason.DRAFT]] * 10)
+        await mesh.tick(2)
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(alice.wait(opened.exchange.id, 600))
+            await until(lambda: mesh.blocked(alice, bob))
+            await mesh.tick(1000)
+        (told,) = texts(waiting.result())
+        assert HeldReason.DRAFT.words in told
+
+
+@scenario
+async def test_of_what_is_closed_no_sender_is_told_that_nobody_reads_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        for script in ([], [HELD[HeldReason.DRAFT]] * 1000):
+            opened = await alice.request(bob)
+            await alice.send(Cancel(exchange=opened.exchange.id))
+            mesh.typer.script[bob.session.id] = deque(script)
+            for _ in range(12):
+                await mesh.tick(200)
+            assert await notes_of(mesh, opened.exchange.id) == []
+        assert typed_at(mesh, alice) == []
 
 
 @scenario

@@ -12,10 +12,7 @@ from node.core.commands import Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import AgentState, MessageKind, SessionStatus
-from node.core.prompt import PaneRef
 from node.core.workspace import DriverKind, Workspace
-from node.launcher import environment_at
-from node.platform import processes
 from tests.integration.mesh import Agent, scenario
 from tests.integration.workshop import Workshop, program, project, workshop
 
@@ -115,6 +112,21 @@ async def test_an_agent_that_cannot_be_started_again_is_told_of(tmp_path: Path) 
         assert session.status is SessionStatus.ENDED
 
 
+@scenario
+async def test_a_terminal_that_says_it_is_another_sessions_is_not_taken_for_it(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        impostor = await at.seat("impostor", tmp_path, {"HELIOGRAPH_SESSION": delegate.session.id})
+        await boss.send(Steer(exchange=None, text="Go on."))
+        await at.launcher.launch_due()
+        resumed = await at.session(delegate.session.id)
+        assert resumed is not None
+        assert resumed.status is SessionStatus.RUNNING
+        assert resumed.pane != impostor.session.pane
+        assert len(at.terminals.started) == 2
+
+
 # --- the environment --------------------------------------------------------------------------------------------------
 
 
@@ -157,15 +169,6 @@ async def test_what_a_sandbox_has_set_does_not_leave_it(tmp_path: Path) -> None:
         assert (env["WHOSE"], env.get("HOME")) == ("the node's", None)
         _, _ = await at.delegated(inmate)
         assert at.terminals.started[-1][2]["WHOSE"] == "the box's"
-
-
-def test_the_environment_of_a_terminal_that_has_ended_is_not_read_from_who_has_its_number_now() -> None:
-    me = processes.read(os.getpid())
-    assert me is not None
-    here = PaneRef(server="s", pane="%1", pid=me.pid, started=me.start, tty="t")
-    before = PaneRef(server="s", pane="%1", pid=me.pid, started=me.start - 1, tty="t")
-    assert environment_at(here)["PATH"]
-    assert environment_at(before) == {}
 
 
 def test_every_startable_agent_is_one_that_is_started_again() -> None:

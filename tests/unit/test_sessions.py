@@ -149,6 +149,21 @@ async def test_only_so_many_sessions_run(tmp_path: Path) -> None:
 
 
 @scenario
+async def test_a_new_session_takes_over_the_nickname_of_one_that_ended(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        first, _ = await at.sessions.run(NewSession(argv=("claude",), cwd=at.cwd, env=(), nickname="api"))
+        at.terminals.alive.clear()
+        await at.sessions.watch_once()
+        second, _ = await at.sessions.run(NewSession(argv=("claude",), cwd=at.cwd, env=(), nickname="API"))
+        stored = await at.mesh.store.read(lambda reader: {s.id: s for s in reader.sessions()})
+        assert (stored[first.id].nickname, stored[first.id].status) == (None, SessionStatus.ENDED)
+        assert stored[second.id].nickname == "API"
+        with pytest.raises(MeshError) as taken:
+            await at.sessions.run(NewSession(argv=("claude",), cwd=at.cwd, env=(), nickname="api"))
+        assert taken.value.code is ErrorCode.ALREADY_EXISTS
+
+
+@scenario
 async def test_starting_at_the_same_time_gives_a_nickname_once(tmp_path: Path) -> None:
     async with desk(tmp_path) as at:
         async with asyncio.TaskGroup() as group:
@@ -260,6 +275,20 @@ async def test_archiving_ends_it_and_frees_its_nickname(tmp_path: Path) -> None:
         assert (back.nickname, lost) == ("api", "")
         with refused(ErrorCode.WRONG_STATE, "not archived"):
             await at.sessions.unarchive("@api")
+
+
+@scenario
+async def test_a_nickname_that_spells_an_id_draws_nothing_to_itself(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        meant = await at.start("worker")
+        impostor = await at.start(meant.id)
+        await at.sessions.archive_by_id(meant.id)
+        assert at.terminals.killed == [meant.pane]
+        assert (await at.sessions.archive(meant.id)).id == meant.id
+        running = await at.record(impostor)
+        assert running is not None
+        assert running.status is SessionStatus.RUNNING
+        assert (await at.sessions.archive(f"@{meant.id}")).id == impostor.id
 
 
 @scenario

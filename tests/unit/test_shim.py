@@ -179,6 +179,25 @@ def test_the_confirmation_of_an_ack_does_not_confirm_a_cancel(home: Path) -> Non
     conversation(home, play)
 
 
+def test_an_abort_of_a_call_that_was_answered_gives_nothing_back(home: Path) -> None:
+    async def play(node: ScriptedNode, client: ShimClient) -> None:
+        await client.initialize()
+        visit = await node.accept()
+        request_id = await client.start_call("read_inbox")
+        await visit.answer(await visit.hear())
+        await client.answer(request_id)
+        assert (await visit.hear())["t"] == "ack"
+        abort = {"requestId": request_id, "reason": "AbortError: The operation was aborted."}
+        await client.notify("notifications/cancelled", abort)
+        waiting = await client.start_call("wait")
+        call = await visit.hear()
+        assert call["t"] == "call"
+        await client.notify("notifications/cancelled", abort | {"requestId": waiting})
+        assert await visit.hear() == {"t": "cancel", "call": call["call"]}
+
+    conversation(home, play)
+
+
 def test_an_answer_to_a_cancelled_call_is_not_passed_on(home: Path) -> None:
     async def play(node: ScriptedNode, client: ShimClient) -> None:
         await client.initialize()

@@ -36,8 +36,28 @@ _PLACES = (
     "/opt/homebrew/opt/postgresql@*/bin",
     "/usr/local/opt/postgresql@*/bin",
 )
-_TABLE = "CREATE TABLE messages (id text PRIMARY KEY, body text NOT NULL)"
-_INSERT = "INSERT INTO messages (id, body) VALUES (%s, %s)"
+# The same row with the same keys and indexes as the node's own: node/store/migrations.
+_TABLE = """\
+CREATE TABLE exchanges (id text PRIMARY KEY);
+INSERT INTO exchanges VALUES ('bench');
+CREATE SEQUENCE numbers CACHE 1000;
+CREATE TABLE messages (
+    id text PRIMARY KEY, exchange text NOT NULL REFERENCES exchanges (id) ON DELETE CASCADE, number bigint NOT NULL,
+    kind text NOT NULL, sender text NOT NULL, author text NOT NULL, to_node text NOT NULL, to_session text NOT NULL,
+    title text NOT NULL, body text NOT NULL, reply_to text, snippet text NOT NULL, advice text NOT NULL,
+    files text NOT NULL, recorded_us bigint NOT NULL, screened text NOT NULL, landed_us bigint,
+    notices integer NOT NULL, held text, confirmed_us bigint, read_us bigint, answered_us bigint, gave_up_us bigint,
+    lease text, taken_by text, UNIQUE (exchange, number)
+);
+CREATE INDEX messages_unread ON messages (to_session, landed_us) WHERE landed_us IS NOT NULL AND read_us IS NULL;
+CREATE INDEX messages_by_taker ON messages (taken_by) WHERE taken_by IS NOT NULL;
+"""
+_INSERT = """\
+INSERT INTO messages (id, exchange, number, kind, sender, author, to_node, to_session, title, body, snippet, advice,
+    files, recorded_us, screened, landed_us, notices)
+VALUES (%s, 'bench', nextval('numbers'), 'report', 'worker', 'session', 'node', 'session', '', %s, '', '', '[]',
+    1, 'relay', 1, 0)
+"""
 _COMMIT_SETTINGS = ("fsync", "synchronous_commit", "wal_sync_method", "full_page_writes")
 
 

@@ -1,4 +1,4 @@
-"""A node of its own with sessions of a real agent CLI, whose model follows a script: what the tests of the loop share."""
+"""A node of its own with sessions of a real agent CLI whose model plays a script: what tests of the loop share."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 
@@ -18,7 +19,7 @@ from node.agents.adapter import Adapter
 from node.agents.scripted import CONTROL
 from node.core.canonical import JsonValue
 from node.core.model import AgentState, SessionStatus
-from node.core.prompt import PaneRef, PromptState, judge
+from node.core.prompt import PaneRef, PromptState, Screen, judge
 from node.core.views import ConversationView, SessionView
 from node.demo.puppet import Answer, JsonObject, Puppet
 from node.demo.stage import git
@@ -40,6 +41,8 @@ WAIT_S = 60
 NOTICE = r"^\[heliograph\]|\n\[heliograph\]"
 PERSONS_FILE = "export.py"
 _SCENE_S = 280.0
+# So many looks in a row, a tenth of a second apart, that a screen is the same: it has come to rest.
+_LOOKS = 5
 
 CLIS = [adapter for adapter in ADAPTERS if adapter.name in HOMES]
 each_cli = pytest.mark.parametrize("adapter", CLIS, ids=lambda cli: cli.name)
@@ -72,10 +75,6 @@ class Loop:
     def asked(self) -> list[Request]:
         """What the CLI has asked its model so far."""
         return self.model.asked(self.adapter.name)
-
-    def read(self) -> str:
-        """All that the model was shown with the newest request of the conversation."""
-        return "\n".join(text for _, text in self.asked()[-1].said)
 
     async def turns(self, count: int) -> list[Request]:
         """The model's requests, once there are that many."""
@@ -144,16 +143,16 @@ class Loop:
         pane = await self.pane(wanted)
         await until(lambda: self._shows(pane, PromptState.IDLE), f"the empty prompt of {wanted}")
         await press(pane, "-l", text)
+        seen: list[Screen] = []
 
         async def stands() -> bool:
-            screen = await self.tmux.capture(pane)
-            return any(text in line for line in screen.lines) and judge(screen, self.adapter.prompt) is not (
-                PromptState.IDLE
-            )
+            seen.append(await self.tmux.capture(pane))
+            # Some take an Enter right behind text for a line end, so the screen must have come to rest.
+            rested = len(seen) > _LOOKS and len(set(seen[-_LOOKS:])) == 1
+            written = any(text in line for line in seen[-1].lines)
+            return rested and written and judge(seen[-1], self.adapter.prompt) is not PromptState.IDLE
 
         await until(stands, f"{text!r} at the prompt of {wanted}")
-        # Some take an Enter right behind text for a line end.
-        await asyncio.sleep(0.5)
         await press(pane, "Enter")
 
     # --- exchanges ---------------------------------------------------------------------------------------------------
@@ -166,19 +165,23 @@ class Loop:
         """What an exchange's messages are, in order."""
         return [message.kind.value for message in (await self.conversation(exchange)).messages]
 
-    async def evidence(self) -> str:
-        """Every screen, and the last words of the node: what to look at when a scene went wrong."""
+    async def explain(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        """Adds to what went wrong what there is to look at: the screens, the timeline, the last words of the node."""
+        if error is not None:
+            error.add_note(await self._evidence())
+
+    async def _evidence(self) -> str:
         found: list[str] = []
         for ref in await self.tmux.panes():
             lines = (await self.tmux.capture(ref)).lines
             found += [f"--- pane {ref.pane}", *(line.rstrip() for line in lines if line.strip())]
-        found += [f"--- {len(self.asked())} requests to the model; the newest was shown", *self.shown_last()]
+        asked = self.asked()
+        shown = asked[-1].newest[-2_000:] if asked else ""
+        found += [f"--- the model was asked {len(asked)} times; the last it was shown", shown]
         rows = await self.helio("timeline", "--limit", "40")
         return "\n".join([*found, "--- the timeline", rows, "--- the node", self.lab.told()])
-
-    def shown_last(self) -> list[str]:
-        """What the model was told last, cut short."""
-        return [self.asked()[-1].newest[-2_000:]] if self.asked() else []
 
 
 async def until_came(puppet: Puppet, exchange: str, kind: str) -> list[JsonObject]:
@@ -204,23 +207,23 @@ async def call(puppet: Puppet, tool: str, /, **arguments: JsonValue) -> Answer:
 
 
 def perform(
-    adapter: Adapter, folder: Path, play: Callable[[Loop], Awaitable[None]], *, mine: Mapping[str, object] | None = None
+    adapter: Adapter,
+    folder: Path,
+    play: Callable[[Loop], Awaitable[None]],
+    *,
+    prepare: Callable[[Path], None] = lambda _: None,
 ) -> None:
-    """Plays a scene where nothing but loopback can be reached."""
+    """Plays a scene where nothing but loopback can be reached; `prepare` is given the person's home beforehand."""
 
     async def scene() -> None:
-        async with asyncio.timeout(_SCENE_S), _loop(adapter, folder) as on:
-            try:
-                await play(on)
-            except BaseException as error:
-                error.add_note(await on.evidence())
-                raise
+        async with asyncio.timeout(_SCENE_S), _loop(adapter, folder, prepare) as on:
+            await play(on)
 
     alone(lambda: asyncio.run(scene()))
 
 
 @asynccontextmanager
-async def _loop(adapter: Adapter, folder: Path) -> AsyncIterator[Loop]:
+async def _loop(adapter: Adapter, folder: Path, prepare: Callable[[Path], None]) -> AsyncIterator[Loop]:
     found, work = programs(), folder / "shop"
     work.mkdir()
     (work / PERSONS_FILE).write_text('TOTAL = "EUR"\n', encoding="utf-8")
@@ -232,10 +235,11 @@ async def _loop(adapter: Adapter, folder: Path) -> AsyncIterator[Loop]:
         built = await stack.enter_async_context(lab())
         stack.callback(_end_all_of, built.home)
         person = HOMES[adapter.name](folder / "home", (work,), model.base(adapter.name), {})
+        prepare(folder / "home")
         path = f"{found}{os.pathsep}{person['PATH']}"
         built.env = {**person, "PATH": path, "HELIOGRAPH_HOME": str(built.home)}
         await built.start()
-        yield Loop(
+        on = Loop(
             adapter=adapter,
             lab=built,
             node=await stack.enter_async_context(LocalClient(built.home)),
@@ -245,6 +249,8 @@ async def _loop(adapter: Adapter, folder: Path) -> AsyncIterator[Loop]:
             work=work,
             stack=stack,
         )
+        stack.push_async_exit(on.explain)
+        yield on
 
 
 def _end_all_of(home: Path) -> None:

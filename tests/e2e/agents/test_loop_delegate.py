@@ -56,8 +56,10 @@ def test_a_delegate_asks_reports_and_delivers_a_file(adapter: Adapter, tmp_path:
         assert brief.ladder.notices == 1
         assert None not in {brief.ladder.confirmed_us, brief.ladder.read_us, brief.ladder.answered_us}
         (sent,), (back,) = brief.files, delivery.files
-        assert sent.path is not None and Path(sent.path).read_text(encoding="utf-8") == 'TOTAL = "EUR"\n'
-        assert back.path is not None and Path(back.path).read_text(encoding="utf-8") == "total,7\n"
+        assert sent.path is not None
+        assert Path(sent.path).read_text(encoding="utf-8") == 'TOTAL = "EUR"\n'
+        assert back.path is not None
+        assert Path(back.path).read_text(encoding="utf-8") == "total,7\n"
         assert sent.path in shown[1].newest
 
         await until(lambda: on.is_in("dora", AgentState.IDLE), "a hook that the delegate rests")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from node.agents.adapter import Adapter
 from node.core.model import AgentState, SessionStatus
 from node.demo.puppet import Puppet
-from tests.e2e.agents.loop import NOTICE, WAIT_S, Loop, accepted, each_cli, perform, until_came
+from tests.e2e.agents.loop import NOTICE, WAIT_S, Loop, call, each_cli, perform, until_came
 from tests.fake_model.script import Turn
 from tests.fake_model.stage import until
 
@@ -45,7 +44,8 @@ def test_an_idle_session_replies_and_is_resumed_after_its_end(adapter: Adapter, 
         assert SECOND in shown[4].newest
         # It is the same conversation: its model is shown what was said before the end.
         said = "\n".join(text for _, text in shown[3].said)
-        assert FIRST in said and "I have replied." in said
+        assert FIRST in said
+        assert "I have replied." in said
         assert await on.kinds(again) == ["request", "deliver"]
         assert (await on.session("api")).id == api
         assert await on.pane("api") != before
@@ -61,8 +61,7 @@ def replies(on: Loop, text: str) -> None:
 
 async def asks(asker: Puppet, text: str, reply: str) -> str:
     """A scripted agent asks @api and waits until that reply comes; the exchange."""
-    asked = {"to": "@api", "text": text, "wait_seconds": WAIT_S}
-    answer = accepted(await asyncio.wait_for(asker.call("request", asked), WAIT_S + 30))
+    answer = await call(asker, "request", to="@api", text=text, wait_seconds=WAIT_S)
     exchange = answer.text("exchange")
     came = answer.messages() or await until_came(asker, exchange, "deliver")
     assert [(message["kind"], message["text"]) for message in came] == [("deliver", reply)]

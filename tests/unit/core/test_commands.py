@@ -24,10 +24,10 @@ EXAMPLES: tuple[c.Command, ...] = (
     c.Steer(exchange="e", text="text"),
     c.Close(exchange="e", accepted=True, note="note"),
     c.Cancel(exchange="e", reason="reason"),
-    c.Delegate(title="title", brief="brief", contract="contract", scope="scope"),
+    c.Delegate(title="title", brief="brief", contract="contract", scope="scope", nickname="nickname"),
 )
 # What names another thing; all other texts of a command can reach a model.
-ADDRESSES = frozenset({"to", "exchange", "question", "tool", "workspace", "nickname"})
+ADDRESSES = frozenset({"to", "exchange", "question", "tool", "workspace"})
 
 
 def free_texts(command: c.Command) -> list[str]:
@@ -79,7 +79,7 @@ def test_every_text_has_a_limit(command: c.Command, name: str) -> None:
 @pytest.mark.parametrize("nothing", ["", " \n\t "])
 def test_a_message_says_something(command: c.Command, name: str, nothing: str) -> None:
     empty = replace(command, **{name: nothing})  # type: ignore[arg-type]
-    if name in {"title", "note", "reason", "contract", "scope"}:
+    if name in {"title", "nickname", "note", "reason", "contract", "scope"}:
         c.check_fields(empty, LIMITS)
         return
     with pytest.raises(MeshError) as refused:

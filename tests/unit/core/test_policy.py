@@ -137,6 +137,25 @@ def test_a_part_of_a_name_names_nobody(wanted: str) -> None:
     assert len(refused.value.message) < 300
 
 
+def test_a_nickname_takes_over_no_other_sessions_id() -> None:
+    """An agent that gives its delegate the id of another session as a nickname must not get what is meant for that."""
+    taking = (session("a", "c" * 16), session("b", "cccccccc"), session("c", None))
+    assert policy.find_session("c" * 16, taking).id == "c" * 16
+    assert policy.find_session("@" + "c" * 16, taking).id == "a" * 16
+    assert policy.find_session("@cccccccc", taking).id == "b" * 16
+    with pytest.raises(MeshError) as refused:
+        policy.find_session("cccccccc", taking)
+    assert code_of(refused) is ErrorCode.AMBIGUOUS
+    assert "@cccccccc" in refused.value.message
+
+
+def test_a_refusal_names_only_sessions_in_reach() -> None:
+    with pytest.raises(MeshError) as refused:
+        policy.find_session("@nobody", SESSIONS, in_reach={"a" * 16})
+    assert refused.value.details["choices"] == ("@chief",)
+    assert "chief-khaliq" not in refused.value.message
+
+
 def test_an_unnamed_target_is_refused() -> None:
     with pytest.raises(MeshError) as refused:
         policy.find_session("  ", SESSIONS)
@@ -184,7 +203,10 @@ def test_several_open_ones_are_listed() -> None:
         resolve(None, [exchange("aaaaaaaa", title="first thing"), exchange("bbbbbbbb")])
     assert code_of(refused) is ErrorCode.AMBIGUOUS
     assert refused.value.details["choices"] == ("aaaaaaaa22222222", "bbbbbbbb22222222")
-    assert "aaaaaaaa (first thing)" in refused.value.message
+    assert "aaaaaaaa, bbbbbbbb" in refused.value.message
+    # Another agent wrote the titles: they are shown beside the node's own words, never among them.
+    assert "first thing" not in refused.value.message
+    assert refused.value.details["titles"] == ("first thing", "t")
 
 
 def test_nothing_open_is_a_wrong_state() -> None:
