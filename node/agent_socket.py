@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from node import mcp_words as words
-from node.core.errors import MeshError
+from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Session
 from node.core.prompt import PaneRef
@@ -329,13 +329,13 @@ class Connection:
         call = self._calls.get(call_id)
         if call is not None and not call.answered:
             raise BadLineError("an answer was acknowledged that was not given")
-        if call is not None or await self._is_callers(call_id):
-            try:
+        try:
+            if call is not None or await self._is_callers(call_id):
                 await asyncio.shield(self._home.agents.settle(call_id))
-            except MeshError as error:
-                # Not confirmed, so the shim says it again.
-                log.warning("call %s could not be settled: %s", call_id, error.message)
-                return
+        except MeshError as error:
+            # Not confirmed, so the shim says it again.
+            log.warning("call %s could not be settled: %s", call_id, error.message)
+            return
         self._calls.pop(call_id, None)
         await self._say({"t": "acked", "call": call_id, "of": "ack"})
 
@@ -344,14 +344,15 @@ class Connection:
         if call is not None:
             call.task.cancel()
             await asyncio.wait({call.task})
-        if (call is None and not await self._is_callers(call_id)) or await self._give_back(call_id):
+        if await self._give_back(call_id, own=call is not None):
             self._calls.pop(call_id, None)
             await self._say({"t": "acked", "call": call_id, "of": "cancel"})
 
-    async def _give_back(self, call_id: str) -> bool:
+    async def _give_back(self, call_id: str, *, own: bool = True) -> bool:
         """Whether what the call took is unread again; a failure is logged and left to the next start of the node."""
         try:
-            await asyncio.shield(self._home.agents.give_back(call_id))
+            if own or await self._is_callers(call_id):
+                await asyncio.shield(self._home.agents.give_back(call_id))
         except MeshError as error:
             log.warning("call %s could not be given back: %s", call_id, error.message)
             return False
@@ -361,9 +362,11 @@ class Connection:
         """Whether a call that is not of this connection was made by the session at its other end."""
         try:
             session = await self._home.session(self._sock)
-            record = await self._home.store.read(lambda reader: reader.call(call_id))
-        except MeshError:
-            return False
+        except MeshError as error:
+            if error.code is ErrorCode.UNIDENTIFIED:
+                return False
+            raise
+        record = await self._home.store.read(lambda reader: reader.call(call_id))
         return record is not None and record.session == session.id
 
     async def _say(self, line: JsonObject) -> None:

@@ -80,6 +80,10 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
         await _lifecycle_row(parts, "started")
+        try:
+            await parts.tmux.forget_unstarted()
+        except MeshError as error:
+            _log.warning("what an earlier run left of terminals stays: %s", error.message)
         api = LocalApi(
             node_id=parts.node_id,
             store=parts.store,

@@ -24,6 +24,8 @@ from node.typist import Look, Pace, Typist
 TMUX_TIMEOUT_SECONDS: Final = 10.0
 NAME_CHARACTERS: Final = 64
 _POLL_SECONDS: Final = 0.005
+# Written for the launcher, which takes it away at once.
+_SPECS: Final = "launch-*.json"
 
 # The server outlives its last session, so that a start never meets one that is just leaving. Programs in a pane may
 # rename nothing; names are shown and never read back.
@@ -106,6 +108,13 @@ class Tmux:
         found = await asyncio.to_thread(self._living, listing)
         self._typist.keep_only(found)
         return found
+
+    async def forget_unstarted(self) -> None:
+        """Remove what a killed node left of terminals that it never started: whole environments. Before any start."""
+        words = {word for ref in await self.panes() for word in processes.command_line(ref.pid)}
+        for spec in self._socket.parent.glob(_SPECS):
+            if str(spec) not in words:
+                spec.unlink(missing_ok=True)
 
     async def environment(self, ref: PaneRef) -> Mapping[str, str]:
         """What the pane's program was started with, once it has been started; empty when the pane has ended."""
@@ -243,8 +252,9 @@ class Tmux:
         """Write what the launcher is to start, and the server's configuration, beside its socket."""
         paths.check_private(self._socket.parent)
         self._configuration.write_text(_CONFIGURATION + _palette_key(), encoding="utf-8")
+        prefix, suffix = _SPECS.split("*")
         # mkstemp makes it 0600, and so secrets in the environment are on no command line.
-        descriptor, path = tempfile.mkstemp(prefix="launch-", suffix=".json", dir=self._socket.parent)
+        descriptor, path = tempfile.mkstemp(prefix=prefix, suffix=suffix, dir=self._socket.parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             json.dump({"argv": list(argv), "cwd": cwd, "env": dict(env)}, file)
         return Path(path)

@@ -110,6 +110,12 @@ root.sections = SECTIONS
 
 def main(arguments: list[str]) -> int:
     """The exit status of `helio` with these words."""
+    # A standard stream that was closed: output then fails as it does on a full disk, notes go nowhere. Its number is
+    # taken, so that no file or socket of ours gets it.
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         # A terminal whose encoding lacks a character shows its escape; it is no reason to fail.
         if isinstance(stream, TextIOWrapper):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
 from node.cli.console import document, error_document
+from node.cli.person_words import for_person
 from node.cli.text import one_line
 from node.core.errors import ErrorCode, MeshError
 
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 USAGE = 2
 INTERRUPTED = 130
 CLOSED_PIPE = 141
+CANNOT_WRITE = 1
+# What writing to a stream may come to; errors about files name the file as well.
+_OF_STREAMS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 
 
 class ExampleCommand(click.Command):
@@ -115,17 +121,34 @@ class RootGroup(ExampleGroup):
             result: object = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:
-            # What is left in the buffer must not raise once more when the interpreter closes the stream.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _settle(sys.stdout)
             ctx.exit(CLOSED_PIPE)
         return result
 
     def run_to_status(self, arguments: list[str]) -> int:
-        """The exit status: refusals as one line on standard error (a JSON object with --json), Ctrl-C as 130."""
+        """The exit status: refusals as one line on standard error (a JSON object with --json), Ctrl-C as 130.
+
+        Output that cannot be written is said in a line.
+        """
+        try:
+            return self._to_status(arguments)
+        except OSError as error:
+            if error.errno not in _OF_STREAMS or error.filename is not None:
+                raise
+            for stream in (sys.stdout, sys.stderr):
+                _settle(stream)
+            _complain(f"helio: the output cannot be written: {error.strerror}.")
+            return CANNOT_WRITE
+
+    def _to_status(self, arguments: list[str]) -> int:
         before_words = arguments[: arguments.index("--")] if "--" in arguments else arguments
         in_json = "--json" in before_words
         try:
             status = self.main(arguments, prog_name="helio", standalone_mode=False)
+        except click.exceptions.NoArgsIsHelpError as error:
+            # Asked for nothing: the help is what was wanted, and the status says that nothing was done.
+            click.echo(error.format_message())
+            return error.exit_code
         except click.UsageError as error:
             hint = f" See: {error.ctx.command_path} --help" if error.ctx is not None else ""
             message = error.format_message()
@@ -140,8 +163,28 @@ class RootGroup(ExampleGroup):
             # Imports gRPC, which the help and most refusals never need.
             from node.errmap import MEANINGS
 
-            return _refuse(error, MEANINGS[error.code].exit, in_json=in_json)
+            words = for_person(error.message, self._command_of(before_words))
+            said = MeshError(error.code, words, error.details)
+            return _refuse(said, MEANINGS[error.code].exit, in_json=in_json)
         return status if isinstance(status, int) else 0
+
+    def _command_of(self, words: Sequence[str]) -> str:
+        """The command among the words; empty for none."""
+        known = {entry.name for section in self.sections for entry in section.entries}
+        return next((word for word in words if word in known), "")
+
+
+def _settle(stream: TextIO) -> None:
+    """Sends what cannot be written nowhere, so that it does not raise once more when the interpreter ends."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _complain(line: str) -> None:
+    with suppress(OSError):
+        click.echo(line, err=True)
 
 
 def _refuse(error: MeshError, status: int, *, in_json: bool) -> int:

@@ -28,12 +28,12 @@ def exchange_table(exchanges: Sequence[ExchangeView], now_us: int, console: Cons
     columns = (
         Column(heading="ID"),
         Column(heading="STATUS"),
-        Column(heading="FROM", flexible=True),
-        Column(heading="TO", flexible=True),
+        Column(heading="FROM", flexible=True, drop=2),
+        Column(heading="TO", flexible=True, drop=1),
         Column(heading="TITLE", flexible=True, least=12),
-        Column(heading="MESSAGES", right=True),
-        Column(heading="NEWEST", flexible=True, least=10),
-        Column(heading="CHANGED", right=True),
+        Column(heading="MESSAGES", right=True, drop=5),
+        Column(heading="NEWEST", flexible=True, least=10, drop=3),
+        Column(heading="CHANGED", right=True, drop=4),
     )
     rows = [
         (

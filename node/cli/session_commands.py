@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -27,6 +27,7 @@ from node.core.views import NamedSessionView, SessionView
 if TYPE_CHECKING:
     from node.local_client import LocalClient
 
+_COLUMNS_FOR_COMMANDS = 100
 # What describes the terminal that `helio run` is typed in is false in the session's own.
 _OF_THE_TERMINAL = frozenset(
     {"TERM", "COLUMNS", "LINES", "TMUX", "TMUX_PANE", "STY", "WINDOW", "WINDOWID", "VTE_VERSION"}
@@ -161,14 +162,14 @@ def session_table(sessions: Sequence[SessionView], now_us: int, console: Console
     """One line for each session."""
     columns = (
         Column(heading="SESSION", flexible=True),
-        Column(heading="ID"),
+        Column(heading="ID", drop=1),
         Column(heading="STATE"),
-        Column(heading="UNREAD", right=True),
-        Column(heading="OPEN", right=True),
+        Column(heading="UNREAD", right=True, drop=2),
+        Column(heading="OPEN", right=True, drop=3),
         Column(heading="TITLE", flexible=True, least=12),
-        Column(heading="COMMAND", flexible=True, least=10),
-        Column(heading="FOLDER", flexible=True, least=10),
-        Column(heading="CHANGED", right=True),
+        Column(heading="COMMAND", flexible=True, least=10, drop=6, worth_from=_COLUMNS_FOR_COMMANDS),
+        Column(heading="FOLDER", flexible=True, least=10, drop=4, path=True),
+        Column(heading="CHANGED", right=True, drop=5),
     )
     rows = [
         (
@@ -179,12 +180,20 @@ def session_table(sessions: Sequence[SessionView], now_us: int, console: Console
             str(session.open_exchanges),
             one_line(session.title),
             _words(session.argv),
-            one_line(session.cwd),
+            folder_words(session.cwd, Path.home()),
             age(session.changed_us, now_us),
         )
         for session in sessions
     ]
     return table(columns, rows, console.columns)
+
+
+def folder_words(folder: str, home: Path) -> str:
+    """A folder on one line, the person's home as `~`."""
+    inside = PurePath(folder)
+    if inside.is_relative_to(home) and home != PurePath("/"):
+        return one_line(str(PurePath("~", inside.relative_to(home))))
+    return one_line(folder)
 
 
 def _state(session: SessionView) -> str:

@@ -48,6 +48,16 @@ def shorten(text: str, columns: int) -> str:
     return "".join(kept) + ELLIPSIS
 
 
+def shorten_left(text: str, columns: int) -> str:
+    """Escaped `text` in at most `columns` (>= 1), cut at the beginning and marked: a path's end tells most."""
+    if width(text) <= columns:
+        return text
+    cut = text
+    while width(cut) > columns - 1:
+        cut = cut[1:]
+    return ELLIPSIS + cut
+
+
 def fold(text: str, columns: int | None) -> list[str]:
     """Escaped one-line `text` as rows of at most `columns`, at blanks where there are some; None does not fold."""
     if columns is None or width(text) <= columns:
@@ -85,12 +95,19 @@ def barred(text: str, columns: int | None, bar: str = BAR) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column: its heading, and whether it gives way (down to `least` columns) when the terminal is narrow."""
+    """A column: its heading, and whether it gives way (down to `least` columns) when the terminal is narrow.
+
+    Where that is not enough, whole columns go, the highest `drop` first and 0 never; one with a `worth_from` is only
+    shown where there are that many columns. `path` cuts cells at their beginning.
+    """
 
     heading: str
     flexible: bool = False
     least: int = 8
     right: bool = False
+    drop: int = 0
+    worth_from: int = 0
+    path: bool = False
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> list[str]:
@@ -100,10 +117,28 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | 
         for index, column in enumerate(columns)
     ]
     if room is not None:
-        widths = _fitted(columns, widths, room)
+        kept = _kept(columns, widths, room)
+        columns = [columns[index] for index in kept]
+        rows = [[row[index] for index in kept] for row in rows]
+        widths = _fitted(columns, [widths[index] for index in kept], room)
     lines = [_row(columns, [column.heading for column in columns], widths)]
     lines += [_row(columns, row, widths) for row in rows]
     return lines
+
+
+def _kept(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
+    """Which columns have room once the flexible ones have given all they can."""
+    kept = [index for index, column in enumerate(columns) if room >= column.worth_from]
+
+    def least(index: int) -> int:
+        return min(widths[index], columns[index].least) if columns[index].flexible else widths[index]
+
+    while sum(least(index) for index in kept) + GAP * (len(kept) - 1) > room:
+        droppable = [index for index in kept if columns[index].drop]
+        if not droppable:
+            break
+        kept.remove(max(droppable, key=lambda index: columns[index].drop))
+    return kept
 
 
 def _fitted(columns: Sequence[Column], widths: list[int], room: int) -> list[int]:
@@ -122,7 +157,8 @@ def _fitted(columns: Sequence[Column], widths: list[int], room: int) -> list[int
 def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> str:
     parts: list[str] = []
     for column, cell, room in zip(columns, cells, widths, strict=True):
-        text = shorten(cell, room) if column.flexible else cell
+        cut = shorten_left if column.path else shorten
+        text = cut(cell, room) if column.flexible else cell
         pad = " " * max(room - width(text), 0)
         parts.append(pad + text if column.right else text + pad)
     return (" " * GAP).join(parts).rstrip()

@@ -138,6 +138,11 @@ def panes(built: Lab, session_id: str) -> list[int]:
     return [int(pid) for pid in listed if processes.environment(int(pid)).get("HELIOGRAPH_SESSION") == session_id]
 
 
+def holding(built: Lab, text: str) -> list[Path]:
+    """The files of the node which hold that text."""
+    return [path for path in built.home.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
 async def verified(built: Lab) -> None:
     async with LocalClient(built.home) as client:
         result = [step.result async for step in client.verify_timeline()][-1]
@@ -153,7 +158,7 @@ def test_a_node_killed_at_a_launch_has_one_agent_afterwards(where: str) -> None:
             gate = Gate(outside / "gate")
             built.env["PATH"] = gate.path(built.env["PATH"])
             await built.start()
-            boss = await agent(built, stack, "boss", project(outside))
+            boss = await agent(built, stack, "boss", project(outside), PLANTED_API_KEY=SECRET)
             gate.close(where)
             exchange = (await done(boss, "delegate", **WORK)).text("exchange")
             stuck = await gate.stopped()
@@ -174,6 +179,8 @@ def test_a_node_killed_at_a_launch_has_one_agent_afterwards(where: str) -> None:
             assert (await done(boss, "wait", exchange=exchange)).messages("deliver")
             assert running.branch == "helio/the-work"
             assert git(outside / "project", "branch", "--format=%(refname:short)").split() == ["helio/the-work", "main"]
+            # What the terminal was to be started with does not stay behind, whether or not it came to that.
+            assert holding(built, SECRET) == []
             await verified(built)
 
     asyncio.run(play())
@@ -227,8 +234,7 @@ def test_a_delegate_lives_as_long_as_its_delegation_and_its_branch_longer() -> N
             assert SECRET not in built.told()
             with closing(sqlite3.connect(built.home / "node.db")) as db:
                 assert SECRET not in "\n".join(db.iterdump())
-            kept = [p for p in built.home.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
-            assert kept == []
+            assert holding(built, SECRET) == []
 
     asyncio.run(play())
 

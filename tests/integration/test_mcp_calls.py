@@ -14,7 +14,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from node.agent_socket import Pace
+from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
+from node.ports import CallRecord
 from tests.mcp_client import run, shim, shim_command, shim_env
 from tests.mcp_twin import DEADLINE_S, TwinNode, serving
 
@@ -262,6 +264,33 @@ def test_a_strangers_call_cannot_be_settled_or_given_back(home: Path) -> None:
             assert json.loads(await reader.readline())["t"] == "acked"
             assert {h.by for h in node.held.values()} == {took}
             writer.close()
+
+    run(play)
+
+
+class Unreadable(TwinNode):
+    """A node whose record of one call cannot be read."""
+
+    def call(self, call_id: str) -> CallRecord | None:
+        if call_id == "unreadable":
+            raise MeshError(ErrorCode.UNAVAILABLE, "The disk does not answer.")
+        return super().call(call_id)
+
+
+@pytest.mark.parametrize("word", ["ack", "cancel"])
+def test_a_record_that_cannot_be_read_ends_no_connection_and_confirms_nothing(home: Path, word: str) -> None:
+    async def play() -> None:
+        node = Unreadable()
+        async with serving(node, home) as sock, shim(home, node, "ada") as ada:
+            await ada.initialize()
+            node.session_for(os.getpid(), "bob")
+            reader, writer = await asyncio.open_unix_connection(sock.path)
+            said = [json.dumps({"t": word, "call": call}).encode() + b"\n" for call in ("unreadable", "unknown")]
+            writer.write(HELLO + b"".join(said))
+            await reader.readline()
+            assert json.loads(await reader.readline())["call"] == "unknown"
+            writer.close()
+            assert not (await ada.call("list_peers")).refused
 
     run(play)
 

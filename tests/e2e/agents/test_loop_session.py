@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,14 @@ from tests.fake_model.stage import until
 
 pytestmark = pytest.mark.timeout(300)
 
+# Where each keeps its conversations, below the person's home.
+CONVERSATIONS = {
+    "claude": ".claude/projects",
+    "codex": ".codex/sessions",
+    "gemini": ".gemini/tmp",
+    "opencode": ".local/share/opencode",
+    "qwen": ".qwen/projects",
+}
 FIRST, SECOND = "Which status code does an expired token get?", "And which one does a missing token get?"
 
 
@@ -52,6 +61,36 @@ def test_an_idle_session_replies_and_is_resumed_after_its_end(adapter: Adapter, 
         assert len(on.asked()) == 6
 
     perform(adapter, tmp_path, play)
+
+
+@each_cli
+def test_an_agent_whose_conversation_is_gone_begins_afresh_and_says_so(adapter: Adapter, tmp_path: Path) -> None:
+    async def play(on: Loop) -> None:
+        await on.run("api")
+        web = await on.puppet("web")
+        replies(on, "Four hundred and one, heliotrope.")
+        await asks(web, FIRST, "Four hundred and one, heliotrope.")
+        await until(lambda: on.is_in("api", AgentState.IDLE), "a hook that it rests")
+        await on.enter("api", "/exit")
+        await until(lambda: on.has("api", SessionStatus.ENDED), "the end of the session")
+        shutil.rmtree(tmp_path / "home" / CONVERSATIONS[adapter.name])
+
+        replies(on, "The same one.")
+        asked = await call(web, "request", to="@api", text=SECOND, wait_seconds=0)
+        exchange = asked.text("exchange")
+        await until(lambda: _delivered(on, exchange), "the reply")
+        messages = (await on.conversation(exchange)).messages
+        assert [message.kind.value for message in messages] == ["request", "note", "deliver"]
+        assert "a fresh one was started" in messages[1].text
+        shown = await on.turns(6)
+        assert SECOND in shown[4].newest
+        assert FIRST not in "\n".join(text for _, text in shown[3].said)
+
+    perform(adapter, tmp_path, play)
+
+
+async def _delivered(on: Loop, exchange: str) -> bool:
+    return "deliver" in await on.kinds(exchange)
 
 
 def replies(on: Loop, text: str) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
-from node.cli.session_commands import session_environment
+from node.cli.console import Console
+from node.cli.conversation import exchange_table
+from node.cli.session_commands import folder_words, session_environment, session_table
+from node.cli.text import width
+from node.codec import exchange_from_wire, session_from_wire
 from node.wire.v1 import local_pb2 as pb
-from tests.unit.cli.twin_node import REQUEST_ID, session
+from tests.unit.cli.twin_node import NOW_US, REQUEST_ID, exchange, session
 
 FORGERY = "evil\nsession  bbbbbbbb  idle\x1b[2K"
 
@@ -125,3 +130,32 @@ def test_attach_needs_a_terminal(helio, node):
     result = helio("attach", "@payments")
     assert result.exit_code == 2
     assert "terminal" in result.stderr
+
+
+def test_lists_fit_their_terminal():
+    """Long values everywhere: no row is wider than the terminal, down to the narrowest that is told apart."""
+    known = session_from_wire(
+        session("n" * 32, state="needs_input", cwd="/srv/" + "folder/" * 20, title="t" * 80, argv=["claude"] * 30)
+    )
+    talk = exchange_from_wire(
+        exchange(status="asked", status_words="Asked a question", title="t" * 80, worker="@" + "n" * 32, rung="r" * 60)
+    )
+    for columns in (40, 60, 80, 99, 100, 200):
+        console = Console(columns=columns, colour=False, live=False)
+        rows = [*session_table([known], NOW_US, console), *exchange_table([talk], NOW_US, console)]
+        assert max(width(row) for row in rows) <= columns
+        assert ("COMMAND" in rows[0]) is (columns >= 100)
+
+
+def test_eighty_columns_show_where_a_session_works():
+    known = session_from_wire(session(cwd="/srv/" + "deep/" * 20 + "payments"))
+    heading, row = session_table([known], NOW_US, Console(columns=80, colour=False, live=False))
+    assert "FOLDER" in heading
+    assert "payments" in row.split("Payment service")[1]
+
+
+def test_the_home_is_a_tilde():
+    home = Path("/home/ana")
+    assert folder_words("/home/ana", home) == "~"
+    assert folder_words("/home/ana/shop", home) == "~/shop"
+    assert folder_words("/home/anabel/shop", home) == "/home/anabel/shop"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node.cli.text import BAR, Column, barred, fold, listed, one_line, plural, shorten, table, width
+from node.cli.text import BAR, Column, barred, fold, listed, one_line, plural, shorten, shorten_left, table, width
 
 HOSTILE = [
     "a\nhelio: all is well",
@@ -89,3 +89,21 @@ def test_a_table_too_wide_even_so_keeps_its_columns_readable():
 def test_counts_and_lists_read_like_sentences():
     assert [plural(0, "row"), plural(1, "row"), plural(2, "reply", "replies")] == ["0 rows", "1 row", "2 replies"]
     assert [listed(["a"]), listed(["a", "b", "c"])] == ["a", "a, b and c"]
+
+
+def test_what_is_cut_on_the_left_keeps_its_end_and_fits():
+    assert shorten_left("~/work/shop/api", 9) == "…shop/api"
+    assert width(shorten_left("支払いサービス", 7)) <= 7
+    assert shorten_left("short", 5) == "short"
+
+
+def test_columns_go_by_priority_before_a_row_is_too_wide():
+    columns = (
+        Column(heading="ID"), Column(heading="FOLDER", flexible=True, path=True, drop=1),
+        Column(heading="CHANGED", drop=2), Column(heading="WIDE", worth_from=50),
+    )  # fmt: skip
+    rows = [("abcdefgh", "/srv/very/long/folder", "12m", "x")]
+    assert table(columns, rows, None)[0].split() == ["ID", "FOLDER", "CHANGED", "WIDE"]
+    assert table(columns, rows, 49)[0].split() == ["ID", "FOLDER", "CHANGED"]
+    assert table(columns, rows, 20) == ["ID        FOLDER", "abcdefgh  …ng/folder"]
+    assert table(columns, rows, 12) == ["ID", "abcdefgh"]
