@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from node import mcp_words as words
+from node.call_meter import Meter
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Session
@@ -37,7 +38,6 @@ BACKLOG: Final = 128
 ACCEPT_PAUSE_S: Final = 1.0
 LINGER_S: Final = 2.0
 _CALL_ID_CHARS: Final = 64
-_MINUTE_US: Final = 60_000_000
 
 log = logging.getLogger(__name__)
 
@@ -72,32 +72,6 @@ class Pace:
     hello_s: float = 10.0
     write_s: float = 20.0
     buffer_bytes: int = 65_536
-
-
-class Meter:
-    """Calls a session may make: `limit` at once, filled up again over a minute."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._spent: dict[str, tuple[float, int]] = {}
-
-    def spend(self, session: str, now_us: int) -> None:
-        """Counts one call; LIMIT, with how long to wait, when there is none left."""
-        spent = self._at(session, now_us)
-        if spent + 1 > self._limit:
-            self._spent[session] = (spent, now_us)
-            raise words.too_often(self._limit, max(1, round((spent + 1 - self._limit) * 60 / self._limit)))
-        if session not in self._spent:
-            self._forget_idle(now_us)
-        self._spent[session] = (spent + 1, now_us)
-
-    def _at(self, session: str, now_us: int) -> float:
-        spent, then_us = self._spent.get(session, (0.0, now_us))
-        return max(0.0, spent - self._limit * max(0, now_us - then_us) / _MINUTE_US)
-
-    def _forget_idle(self, now_us: int) -> None:
-        for session in [s for s, (_, then_us) in self._spent.items() if now_us - then_us >= _MINUTE_US]:
-            del self._spent[session]
 
 
 class AgentSocket:

@@ -235,9 +235,9 @@ class Broker:
             self._ledger.outcome(tx, exchange, asked, "answered")
 
     def _mark_opening_read(self, tx: Tx, exchange: Exchange) -> Exchange:
-        """A message of the worker proves that it knows what was asked of it."""
+        """A message of the worker proves that it knows what was asked of it, if that has landed."""
         opening = tx.opening(exchange.id)
-        if opening is not None and opening.ladder.read_us is None:
+        if opening is not None and opening.ladder.landed_us is not None and opening.ladder.read_us is None:
             tx.mark_read(opening.id, self._ledger.now_us())
             self._ledger.outcome(tx, exchange, opening, "read", "implied")
         return exchange

@@ -20,7 +20,7 @@ from node.exchanges import People
 from node.local_api import LocalApi
 from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
-from node.platform import clocks, paths
+from node.platform import clocks, descriptors, paths
 from node.ports import Tx
 from node.version import SOFTWARE, VERSION
 
@@ -125,6 +125,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
 def main(home: Path) -> int:
     """Runs the node in the foreground until SIGTERM, SIGINT or `helio down`; the exit code."""
     os.umask(0o077)
+    descriptors.raise_limit()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths.check_private(home)
     log = BoundedLog(sys.stderr, home / "log" / "node.log", config.load(home).limits.log_bytes)

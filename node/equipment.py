@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -10,6 +11,7 @@ from pathlib import Path, PurePath
 from node.agents.adapter import Adapter, LaunchContext, Launched
 from node.agents.private_files import write_private
 from node.core.errors import ErrorCode, MeshError
+from node.core.ids import is_id
 
 SESSION_VARIABLE = "HELIOGRAPH_SESSION"
 """Set in every session's environment; a hint for adopting a terminal, never a proof of anything."""
@@ -49,6 +51,11 @@ class Equipment:
             argv=(argv[0], *setup.words, *argv[1:]), env=setup.env, files=setup.files, links=setup.links
         )
         return await self._written(seat, launched)
+
+    async def forget(self, session_id: str) -> None:
+        """Removes the private configuration of a session that is deleted."""
+        if is_id(session_id):
+            await asyncio.to_thread(shutil.rmtree, self._folder / session_id, ignore_errors=True)
 
     def seen_by(self, session_id: str) -> tuple[Path, ...]:
         """What of the node a session must be able to read, wherever it runs: its own agent's configuration."""

@@ -94,7 +94,8 @@ class Grounds:
                 {"branch": known.branch},
             )
         await self.check(session.cwd, wanted=True)
-        tree = await self._trees.create(Path(session.cwd), name=name or session.nickname or session.title, session=session.id)
+        wanted = name or session.nickname or session.title
+        tree = await self._trees.create(Path(session.cwd), name=wanted, session=session.id)
         await self._store.write(lambda tx: self._made(tx, session.id, tree))
         return TreeView(session=session.label, branch=tree.branch, folder=str(tree.folder), notes=tree.notes)
 

@@ -29,7 +29,7 @@ from node.ports_work import Ground, Grounds, LaunchPlan, Places
 
 _log = logging.getLogger(__name__)
 
-_BATCH: Final = 16
+_BATCH: Final = 64
 _WIDTH, _HEIGHT = 200, 50
 _LOOK_AGAIN_S: Final = 0.5
 _SHOWN_CHARS: Final = 40

@@ -232,6 +232,7 @@ class Sessions:
             return changed
 
         changed = await self._store.write(work, self._wake)
+        await self._equipment.forget(session.id)
         return session.id, tuple(exchange.id for exchange in changed if exchange.status is Status.FAILED)
 
     async def attach_argv(self, wanted: str) -> tuple[str, ...]:

@@ -57,7 +57,9 @@ _PANES: Final = "#{pane_id} #{pane_pid} #{pid} #{pane_dead} #{pane_tty}"
 _LOOK: Final = "#{pane_pid} #{pane_in_mode} #{cursor_x} #{cursor_y} #{pane_width} #{bracket_paste_flag}"
 _CUT: Final = "= screen ="
 _NOT_THERE: Final = re.compile(
-    r"no server running|error connecting to|server exited|lost server|no current|no buffer"
+    r"no server running|server exited|lost server|no current|no buffer"
+    # Anything else that keeps us from the socket says nothing of whether the panes are there.
+    r"|error connecting to .*\((?:No such file or directory|Connection refused)\)"
     r"|can't find (?:pane|window|session)"
 )
 

@@ -44,6 +44,7 @@ SECTIONS = (
         heading="Exchanges",
         entries=(
             Entry(name="request", module="node.cli.exchange_commands", summary="Ask an agent, and wait for its reply"),
+            Entry(name="wait", module="node.cli.exchange_commands", summary="Wait on for what comes in a request"),
             Entry(name="requests", module="node.cli.exchange_lists", summary="List requests, show one whole"),
             Entry(name="delegations", module="node.cli.exchange_lists", summary="List delegations, show one whole"),
             Entry(name="answer", module="node.cli.exchange_commands", summary="Answer an agent's question"),

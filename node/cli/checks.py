@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from node.cli.text import plural
 from node.core.errors import MeshError
 from node.core.views import StatusView, VerifyView
+from node.core.views_work import AgentView
 from node.platform.paths import HOME_VARIABLE, SOCKET_PATH_BYTES, check_private
 from node.service import Outcome, ServiceState, ServiceSystem
 
@@ -66,6 +68,31 @@ def tmux(answer: Outcome, platform: str) -> Finding:
         remedy = f"Sessions need tmux 3.2 or newer. Install it with {install}"
         return Finding(check="tmux", level=Level.FAIL, found=answer.output, remedy=remedy)
     return Finding(check="tmux", level=Level.OK, found=answer.output)
+
+
+def git(answer: Outcome) -> Finding:
+    """Whether delegates can have worktrees, from what `git --version` came to."""
+    if answer.status != 0:
+        remedy = "Everything else works without it. Install git for delegates to work on branches of their own."
+        return Finding(check="git", level=Level.WARN, found="not found on PATH: no worktrees", remedy=remedy)
+    return Finding(check="git", level=Level.OK, found=answer.output.removeprefix("git version "))
+
+
+def bubblewrap(answer: Outcome) -> Finding:
+    """Whether sandboxes can be made, from what `bwrap --version` came to; nothing is wrong without it."""
+    if answer.status != 0:
+        found = "not found on PATH: no sandboxes. If you want some, install bubblewrap"
+        return Finding(check="bubblewrap", level=Level.OK, found=found)
+    return Finding(check="bubblewrap", level=Level.OK, found=answer.output.removeprefix("bubblewrap "))
+
+
+def agents(views: Sequence[AgentView]) -> Finding:
+    """Which agent CLIs the node finds; any program can run as a session, so none is no failure."""
+    there = [f"{view.name} {view.version or ''}".rstrip() for view in views if view.path is not None]
+    if not there:
+        remedy = f"Install one of: {', '.join(view.name for view in views)}" if views else "See: helio agents"
+        return Finding(check="agents", level=Level.WARN, found="none on the node's PATH", remedy=remedy)
+    return Finding(check="agents", level=Level.OK, found=", ".join(there))
 
 
 def home_folder(home: Path) -> Finding:

@@ -34,7 +34,7 @@ _NAME_COLUMNS = 14
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, *, verify: bool, in_json: bool) -> None:
-    """Check what the node needs: Python, tmux, folders, disk, clock, the node itself and its service.
+    """Check what the node needs: Python, tmux, git, folders, disk, clock, the node itself, agents and its service.
 
     Changes nothing. Exit status 1 when a check fails.
     """
@@ -53,6 +53,8 @@ def examine(home: Path, *, verify: bool, console: Console) -> list[Finding]:
     found = [
         checks.python_version(sys.version_info[:3]),
         checks.tmux(run_program(["tmux", "-V"]), sys.platform),
+        checks.git(run_program(["git", "--version"])),
+        *([checks.bubblewrap(run_program(["bwrap", "--version"]))] if sys.platform == "linux" else []),
         checks.home_folder(home),
     ]
     if home.is_dir():
@@ -99,9 +101,18 @@ def _node(home: Path, *, verify: bool, console: Console) -> list[Finding]:
     answers = isinstance(answer, StatusView)
     if lock := checks.stale_lock(home / LOCK_NAME, answers=answers, owner=owner):
         found.append(lock)
+    if answers:
+        found += _agents()
     if verify and answers:
         found.append(_verified(console))
     return found
+
+
+def _agents() -> list[Finding]:
+    try:
+        return [checks.agents(on_node(lambda node: node.agents()))]
+    except MeshError as error:
+        return [Finding(check="agents", level=Level.WARN, found=error.message, remedy="See: helio agents")]
 
 
 def _verified(console: Console) -> Finding:

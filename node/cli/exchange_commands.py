@@ -1,29 +1,31 @@
-"""What the person says in exchanges: `request`, `answer`, `steer`, `close`, `cancel`. Never in an agent's name."""
+"""What the person says in exchanges: `request`, `wait`, `answer`, `steer`, `close`, `cancel`. Never for an agent."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from node.cli.command import INTERRUPTED, ExampleCommand, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Tone, plain, print_document
-from node.cli.conversation import message_lines, next_step, rung_words, why_withheld
+from node.cli.conversation import held_words, message_lines, next_step, rung_words, why_withheld
 from node.cli.options import body, exchange_argument, json_option, question_argument, session_argument
 from node.cli.text import one_line, plural
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.model import MessageKind, Status
-from node.core.views import ExchangeView, MessageView, ReceiptView
+from node.core.views import THE_PERSON, ConversationView, ExchangeView, MessageView, ReceiptView
 
 if TYPE_CHECKING:
     from node.local_client import LocalClient
+
+T = TypeVar("T")
 
 DEFAULT_WAIT_SECONDS = 600
 LONGEST_WAIT_SECONDS = 86_400
@@ -132,6 +134,61 @@ def request_command(
     )  # fmt: skip
 
 
+@examples("helio wait k2x7q4ab", "helio wait k2x7q4ab --wait 3600")
+@click.command("wait", cls=ExampleCommand)
+@exchange_argument
+@_wait_option
+@json_option
+@click.pass_context
+def wait_command(ctx: click.Context, *, exchange: str, wait_seconds: int | None, in_json: bool) -> None:
+    """Wait on in a request of yours, as `helio request` does, until a question, a result or its end.
+
+    What waits for you already is shown at once. Waits 600 seconds unless told otherwise.
+    """
+    seconds = DEFAULT_WAIT_SECONDS if wait_seconds is None else wait_seconds
+    console = Console.of_streams()
+    latest: list[ExchangeView] = []
+
+    async def work(node: LocalClient) -> Followed:
+        view = await node.exchange(exchange)
+        if view.exchange.opener_session is not None or view.exchange.opener != THE_PERSON:
+            raise MeshError(
+                ErrorCode.WRONG_STATE,
+                f"What comes in {view.exchange.kind.value} {short(view.exchange.id)} is for {view.exchange.opener}, "
+                f"not for you. See it with: helio {view.exchange.kind.value}s show {short(view.exchange.id)}",
+            )
+        latest.append(view.exchange)
+        if view.exchange.status.closed:
+            return Followed(exchange=view.exchange)
+        if due := _due(view):
+            # Read, so that no later wait takes them for news.
+            arrival = await node.wait_exchange(view.exchange.id, 0)
+            if not in_json:
+                _show_arrived(due, arrival.exchange, console)
+            return Followed(exchange=arrival.exchange, messages=due)
+        return await _follow_aloud(node, view.exchange, seconds, console, quiet=in_json, latest=latest)
+
+    followed = _or_say_that_it_goes_on(ctx, work, latest, console)
+    if in_json:
+        print_document(
+            {
+                "exchange": plain(followed.exchange),
+                "messages": plain(followed.messages),
+                "timed_out": followed.timed_out,
+            }
+        )
+    else:
+        _say_end(followed, seconds, console)
+    ctx.exit(followed.status)
+
+
+def _due(view: ConversationView) -> list[MessageView]:
+    """What is the person's to answer or to close, whether they have seen it or not."""
+    if view.exchange.status is Status.DELIVERED:
+        return [message for message in view.messages if message.kind is MessageKind.DELIVER][-1:]
+    return [message for message in view.messages if message.id in view.exchange.questions]
+
+
 @examples(
     'helio answer q3m7x2ab "Port 8443"',
     'helio answer q3m7x2ab "Port 8443" --wait 600',
@@ -211,7 +268,7 @@ def _hand_in(
 ) -> None:
     """Hands a command in, says what became of it, waits if wanted, and ends with the status that tells."""
     console = Console.of_streams()
-    pending: list[ExchangeView] = []
+    latest: list[ExchangeView] = []
 
     async def work(node: LocalClient) -> tuple[ReceiptView, Followed | None]:
         receipt = await command(node)
@@ -219,17 +276,10 @@ def _hand_in(
             _say_receipt(receipt, verb, console)
         if receipt.message.withheld or receipt.exchange.status.closed or not seconds:
             return receipt, None
-        pending.append(receipt.exchange)
-        return receipt, await _follow_aloud(node, receipt.exchange, seconds, console, quiet=in_json)
+        latest.append(receipt.exchange)
+        return receipt, await _follow_aloud(node, receipt.exchange, seconds, console, quiet=in_json, latest=latest)
 
-    try:
-        receipt, followed = on_node(work)
-    except (KeyboardInterrupt, MeshError) as interruption:
-        if pending:
-            console.note(f"helio: the {_goes_on(pending[0])}")
-        if isinstance(interruption, KeyboardInterrupt):
-            ctx.exit(INTERRUPTED)
-        raise
+    receipt, followed = _or_say_that_it_goes_on(ctx, work, latest, console)
     if in_json:
         print_document(
             {
@@ -242,6 +292,8 @@ def _hand_in(
         )
     elif followed is not None:
         _say_end(followed, seconds, console)
+    elif _can_be_waited_for(receipt):
+        console.say(f"Wait for what comes next with: helio wait {short(receipt.exchange.id)}")
     if receipt.message.withheld:
         # Imports gRPC; by now the client has done so anyway.
         from node.errmap import MEANINGS
@@ -250,20 +302,53 @@ def _hand_in(
     ctx.exit(followed.status if followed else 0)
 
 
+def _can_be_waited_for(receipt: ReceiptView) -> bool:
+    exchange = receipt.exchange
+    return not receipt.message.withheld and not exchange.status.closed and exchange.opener == THE_PERSON
+
+
+def _or_say_that_it_goes_on(
+    ctx: click.Context, work: Callable[[LocalClient], Awaitable[T]], latest: list[ExchangeView], console: Console
+) -> T:
+    """What `work` comes to; when it is cut short, how the exchange that it last saw stands and how to go on."""
+    try:
+        return on_node(work)
+    except (KeyboardInterrupt, MeshError) as interruption:
+        if latest:
+            console.note(f"helio: the {_goes_on(latest[-1])}")
+        if isinstance(interruption, KeyboardInterrupt):
+            ctx.exit(INTERRUPTED)
+        raise
+
+
+def _show_arrived(messages: Sequence[MessageView], now: ExchangeView, console: Console) -> None:
+    """Messages to the person, each with what they may do about it."""
+    for message in messages:
+        console.say()
+        console.lines(message_lines(message, now, console))
+        if hint := next_step(message, now):
+            console.say(f"  {hint}")
+
+
 async def _follow_aloud(
-    node: LocalClient, exchange: ExchangeView, seconds: int, console: Console, *, quiet: bool
+    node: LocalClient,
+    exchange: ExchangeView,
+    seconds: int,
+    console: Console,
+    *,
+    quiet: bool,
+    latest: list[ExchangeView],
 ) -> Followed:
+    """Waits and shows what comes; `latest` gets the exchange as it is at each look."""
     with console.progress() as line:
 
         def arrived(message: MessageView, now: ExchangeView) -> None:
             line.clear()
             if not quiet:
-                console.say()
-                console.lines(message_lines(message, now, console))
-                if hint := next_step(message, now):
-                    console.say(f"  {hint}")
+                _show_arrived([message], now, console)
 
         def looked(now: ExchangeView, waited: float) -> None:
+            latest[:] = [now]
             line.show(f"waiting for {one_line(now.worker)}: {rung_words(now.rung)} ({waited:.0f} of {seconds} s)")
 
         looked(exchange, 0.0)
@@ -282,8 +367,9 @@ def _say_receipt(receipt: ReceiptView, verb: str, console: Console) -> None:
         console.note(f"  on record as message {message.id} of {exchange.kind.value} {short(exchange.id)}")
         return
     again = " (this had been done before)" if receipt.repeated else ""
+    ends = "" if exchange.opener == THE_PERSON else f" from {one_line(exchange.opener)}"
     console.say(
-        f"{what} {one_line(exchange.opener)} -> {one_line(exchange.worker)} {verb}{again}: "
+        f"{what}{ends} to {one_line(exchange.worker)} {verb}{again}: "
         f"{message.kind.value} {short(message.id)}, {rung_words(message.ladder.rung)}"
     )
 
@@ -298,5 +384,7 @@ def _say_end(followed: Followed, seconds: int, console: Console) -> None:
 
 
 def _goes_on(exchange: ExchangeView) -> str:
-    kind = exchange.kind.value
-    return f"{kind} goes on. See it with: helio {kind}s show {short(exchange.id)}"
+    kind, wanted = exchange.kind.value, short(exchange.id)
+    _, held, why = exchange.rung.partition("notice held: ")
+    because = f" Its notice is held: {held_words(why)}." if held else ""
+    return f"{kind} goes on.{because} Wait on with: helio wait {wanted}, or see it with: helio {kind}s show {wanted}"

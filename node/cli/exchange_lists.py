@@ -15,8 +15,8 @@ from node.cli.options import exchange_argument, json_option
 from node.core.model import Kind
 
 _HOW_TO_BEGIN = {
-    Kind.REQUEST: 'helio request @NICK "..."',
-    Kind.DELEGATION: "an agent begins one with its tool `delegate`",
+    Kind.REQUEST: 'Begin one with: helio request @NICK "..."',
+    Kind.DELEGATION: "An agent begins one with its tool `delegate`.",
 }
 
 _all_option = click.option("-a", "--all", "closed", is_flag=True, help="Also those that are closed.")
@@ -32,7 +32,7 @@ def _show_list(kind: Kind, *, closed: bool, limit: int | None, in_json: bool) ->
         return
     console = Console.of_streams()
     if not exchanges:
-        console.say(f"No {kind_words(kind, closed=closed)}. To begin: {_HOW_TO_BEGIN[kind]}")
+        console.say(f"No {kind_words(kind, closed=closed)}. {_HOW_TO_BEGIN[kind]}")
         return
     console.lines(exchange_table(exchanges, time.time_ns() // 1000, console))
 

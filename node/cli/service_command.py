@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from copy import copy
 from pathlib import Path
 
 import click
@@ -110,6 +111,10 @@ def status_command(*, in_json: bool) -> None:
 
 for _command in (install_command, remove_command, status_command):
     service_command.add_command(_command)
+# What one tries after `install`; the help needs only one of the two.
+_uninstall = copy(remove_command)
+_uninstall.hidden = True
+service_command.add_command(_uninstall, "uninstall")
 
 
 def state_lines(state: ServiceState, console: Console) -> list[str]:
@@ -125,4 +130,6 @@ def state_lines(state: ServiceState, console: Console) -> list[str]:
         f"at login   {mark('starts' if state.loaded else 'does not start', good=state.loaded)}",
         f"now        {mark('running' if state.running else 'not running', good=state.running)}",
     ]
+    if not state.installed:
+        lines.append("hint: To start the node at login, run: helio service install")
     return [*lines, *(f"hint: {one_line(hint)}" for hint in state.hints)]

@@ -17,6 +17,7 @@ from node.cli.command import ExampleCommand, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Json, Tone, plain, print_document
 from node.cli.options import complete_agent, complete_workspace, json_option, put_away_argument, session_argument
+from node.cli.showing import SESSION_VARIABLE, already_here, become, showing
 from node.cli.text import Column, listed, one_line, plural, table
 from node.cli.times import age
 from node.core.errors import ErrorCode, MeshError
@@ -103,8 +104,9 @@ def run_command(
     console.say(f"Session {console.strong(label)} ({named.session.id}) runs: {_words(named.session.argv)}")
     _warn_of_look_alikes(named, console)
     if show:
-        console.say(f"Detach with Ctrl-b d; it keeps running. Come back with: helio attach {label}")
-        become(attach_argv)
+        shown = showing(attach_argv, os.environ)
+        console.say(f"Leave it with {shown.keys}; it keeps running. Come back with: helio attach {label}")
+        become(shown)
     console.say(f"Show it with: helio attach {label}")
 
 
@@ -127,18 +129,6 @@ def _working_folder() -> str:
     except FileNotFoundError as error:
         message = "The folder you are in is gone. Change to another one, then run this again."
         raise MeshError(ErrorCode.INVALID_ARGUMENT, message) from error
-
-
-def become(argv: Sequence[str]) -> None:
-    """Replace this process by the command that shows a session; MeshError when it is not on this machine."""
-    # tmux refuses to nest on seeing these, but the node's tmux is another server than the one around this terminal.
-    environment = {name: value for name, value in os.environ.items() if name not in {"TMUX", "TMUX_PANE"}}
-    sys.stdout.flush()
-    try:
-        os.execvpe(argv[0], list(argv), environment)  # noqa: S606  (no shell is the point)
-    except OSError as error:
-        message = f"{argv[0]} cannot be started ({error.strerror}). Check with: helio doctor"
-        raise MeshError(ErrorCode.UNAVAILABLE, message) from error
 
 
 @examples("helio sessions", "helio sessions --all --json")
@@ -210,11 +200,21 @@ def _words(argv: Sequence[str]) -> str:
 @click.command("attach", cls=ExampleCommand)
 @session_argument
 def attach_command(session: str) -> None:
-    """Show a session's terminal here. Detach with Ctrl-b d; it keeps running."""
-    argv = on_node(lambda node: node.attach_argv(session))
+    """Show a session's terminal here. Detach with Ctrl-b d (inside a tmux: its prefix first); it keeps running."""
+    own = os.environ.get(SESSION_VARIABLE, "")
+
+    async def look(node: LocalClient) -> tuple[tuple[str, ...], bool]:
+        argv = await node.attach_argv(session)
+        around = [known for known in await node.sessions() if known.id == own] if own else []
+        return argv, any(_names(session, known) for known in around)
+
+    argv, inside = on_node(look)
+    if inside:
+        raise already_here()
+    shown = showing(argv, os.environ)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "A session is shown in a terminal, and this is none.")
-    become(argv)
+    become(shown)
 
 
 @examples("helio nick @payments billing", "helio nick k2x7q4ab payments", "helio nick @payments --clear")

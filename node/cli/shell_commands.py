@@ -40,15 +40,12 @@ def mcp_command(ctx: click.Context) -> None:
 
 
 @examples("helio demo", "helio demo --json", "helio demo --keep")
-@click.command(
-    "demo", cls=ExampleCommand, context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
-)  # fmt: skip
+@click.command("demo", cls=ExampleCommand)
+@click.option("--json", "in_json", is_flag=True, help="Print one JSON object with a boolean for each step.")
+@click.option("--keep", is_flag=True, help="Leave the node and its sessions running to play with.")
 @click.pass_context
-def demo_command(ctx: click.Context) -> None:
-    """Play the main job on a node of its own: two agents talk through it, and every step is checked.
-
-    --json prints one object with a boolean a step; --keep leaves the node running to play with.
-    """
+def demo_command(ctx: click.Context, *, in_json: bool, keep: bool) -> None:
+    """Play the main job on a node of its own: two agents talk through it, and every step is checked."""
     from node.demo.play import main
 
-    ctx.exit(main(ctx.args))
+    ctx.exit(main([*(["--json"] if in_json else []), *(["--keep"] if keep else [])]))

@@ -106,7 +106,9 @@ def timeline_command(
         if follow:
             return
         raise
-    if not shown and not in_json and not follow:
+    if follow:
+        raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node stopped, so no more rows come. Start it with: helio up")
+    if not shown and not in_json:
         console.note(
             "No rows match." if replace(wanted, limit=0, tail=False) != RowFilter() else "The timeline has no rows yet."
         )

@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from node.core.errors import MeshError
 from node.core.escape import escape
 from node.core.views_work import ApprovalView
 from node.demo.puppet import Puppet, PuppetError
-from node.demo.stage import Stage, StageError, git, helio, stage
+from node.demo.stage import Stage, StageError, farewell, git, helio, stage
 from node.ports import RowFilter
 
 _INJECTION = (
@@ -306,10 +306,16 @@ async def _run(*, keep: bool, quiet: bool) -> dict[str, bool]:
         play = Play(stage=built, quiet=quiet)
         await play.perform()
         if keep and not quiet:
-            print(f"\nThe node stays up. Look around with\n\n    export HELIOGRAPH_HOME={built.home}")
-            print("    helio sessions; helio requests --all; helio timeline; helio attach @ben")
-            print('    helio request @ben "hello"\n\nand end it with `helio down`.')
+            print("\n" + "\n".join(farewell(built.home)))
         return play.results
+
+
+def outcome(results: Mapping[str, bool]) -> str:
+    """How it went, with the steps that did not come out right by name."""
+    wrong = [name for name, right in results.items() if not right]
+    if not wrong:
+        return f"All {len(results)} steps came out right."
+    return f"{len(wrong)} of {len(results)} steps did NOT come out right: {', '.join(wrong)}."
 
 
 def main(argv: Sequence[str]) -> int:
@@ -329,5 +335,5 @@ def main(argv: Sequence[str]) -> int:
         print(json.dumps(results))
     right = all(results.values())
     if not options.json:
-        print(f"\n{'All' if right else 'NOT all'} {len(results)} steps came out right.")
+        print(f"\n{outcome(results)}")
     return 0 if right else 1

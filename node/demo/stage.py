@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from node.demo.puppet import Puppet
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession
+from node.service import own_command
 
 _COMMAND = (sys.executable, "-m", "node.entry")
 
@@ -85,6 +87,34 @@ async def helio(home: Path, *arguments: str) -> str:
         said = complaint.decode("utf-8", "replace").strip() or output.decode("utf-8", "replace").strip()
         raise StageError(f"helio {' '.join(arguments)}: {said}")
     return output.decode("utf-8", "replace")
+
+
+def own_helio() -> str:
+    """How the person starts this very `helio`, as a shell takes it: its script, or the words that need none."""
+    script = Path(sys.executable).with_name("helio")
+    if script.is_file():
+        return shlex.quote(str(script))
+    argv, variables = own_command()
+    return " ".join((*(f"{name}={shlex.quote(value)}" for name, value in variables.items()), shlex.join(argv)))
+
+
+def farewell(home: Path) -> list[str]:
+    """What to do with a node that stays up: lines to look around with, and those that end all of it."""
+    helio_words, run = own_helio(), paths.run_dir(home)
+    folders = [home] if run.is_relative_to(home) else [run, home]
+    looks = ("sessions", "requests --all", "timeline", "attach @ben", "request @ben hello")
+    return [
+        "The node stays up. Look around with",
+        "",
+        f"    export HELIOGRAPH_HOME={shlex.quote(str(home))}",
+        *(f"    {helio_words} {words}" for words in looks),
+        "",
+        "and end all of it with",
+        "",
+        f"    {helio_words} --home {shlex.quote(str(home))} down",
+        f"    {shlex.join(('tmux', '-S', str(run / paths.TMUX_SOCKET), 'kill-server'))}",
+        f"    {shlex.join(('rm', '-r', *map(str, folders)))}",
+    ]
 
 
 @asynccontextmanager

@@ -75,8 +75,10 @@ class SqliteTx(SqliteReader):
         self._db.execute(_PUT_SESSION, session_values(session))
 
     def remove_session(self, session_id: str) -> None:
-        """Deletes a session and the notices owed to it; its exchanges stay as record."""
+        """Deletes a session with what is owed to it and what it still asks the person; its exchanges stay as record."""
         self._db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        self._db.execute("DELETE FROM approvals WHERE session = ? AND decision = 'pending'", (session_id,))
+        self._db.execute("DELETE FROM worktrees WHERE session = ?", (session_id,))
         self._db.execute("DELETE FROM outbox WHERE session = ?", (session_id,))
         self.drop_launch(session_id)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from node.core.approval import Decision
-from node.core.commands import Deliver, Request, Steer
+from node.core.commands import Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.core.model import MessageKind, Status
@@ -356,3 +356,17 @@ async def test_a_delegate_delivers_from_its_worktree_and_its_delegator_may_not_t
         await at.attachments.land_due()
         (taken,) = (await boss.read()).taken
         assert Path(taken.paths[0]).read_text() == "42"
+
+
+@scenario
+async def test_a_brief_whose_files_are_under_way_is_not_taken_for_read(tmp_path: Path) -> None:
+    """A steer without files overtakes it; what the delegate then says does not mean that it knows its brief."""
+    async with workshop(tmp_path) as at:
+        boss = await at.seat("boss", folder(tmp_path, "p"))
+        (tmp_path / "p" / "more").write_text("more")
+        _, delegate = await at.delegated(boss, brief="The brief.", files=("more",))
+        await boss.send(Steer(exchange=None, text="Hurry."))
+        assert texts(await delegate.read()) == ["Hurry."]
+        await delegate.send(Report(exchange=None, text="With what?"))
+        await at.attachments.land_due()
+        assert texts(await delegate.read()) == ["The brief."]

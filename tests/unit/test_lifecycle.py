@@ -173,14 +173,15 @@ async def test_the_end_of_a_turn_tells_of_what_waits_and_that_counts_as_a_notice
 
 
 @scenario
-async def test_what_was_read_before_the_hook_came_back_is_not_noticed(tmp_path: Path) -> None:
+async def test_what_was_read_before_the_hook_came_back_was_told_of_and_is_owed_no_more(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
         boss, delegate, _ = await in_a_turn(at, tmp_path)
         receipt = await boss.send(Steer(exchange=None, text="Look here."))
         assert await at.mesh.notices.due_notice(delegate.session.id) == ONE
         await delegate.read()
         await at.mesh.notices.noticed(delegate.session.id)
-        assert (await at.mesh.message(receipt.message.id)).ladder.notices == 0
+        assert (await at.mesh.message(receipt.message.id)).ladder.rung == "read"
+        assert await at.mesh.store.read(lambda reader: reader.owed_count()) == 0
 
 
 @scenario
@@ -197,3 +198,36 @@ async def test_a_brief_that_was_looked_at_while_its_delegate_started_is_told_of_
         await at.mesh.store.write(lambda tx: tx.put_session(running))
         await at.mesh.tick()
         assert [who for who, _, _ in at.mesh.typer.lines] == [delegate.session.id]
+
+
+@scenario
+async def test_what_is_owed_to_an_ended_agent_is_kept_without_fuss_until_it_is_back(tmp_path: Path) -> None:
+    at = await Workshop.open(tmp_path)
+    boss = await at.seat("boss", tmp_path)
+    other = await at.seat("other", tmp_path)
+    receipt = await boss.request(other)
+    await other.read()
+    await gone(at, other)
+    await boss.read()
+    # Nothing resumes this one: it stands on the ladder, and is looked at now and then.
+    unknown = replace(other.session, status=SessionStatus.ENDED, profile="generic")
+    await at.mesh.store.write(lambda tx: tx.put_session(unknown))
+    steer = await boss.send(Steer(exchange=receipt.exchange.id, text="Go on."))
+    for _ in range(5):
+        await at.mesh.tick(200)
+    ladder = (await at.mesh.message(steer.message.id)).ladder
+    assert (ladder.held, ladder.notices, ladder.rung) == ("gone", 0, "landed, notice held: gone")
+    assert [r["decision"] for r in await at.mesh.rows(message=steer.message.id)] == ["relayed", "held"]
+    assert at.mesh.typer.tries == []
+    at = await at.reopened()
+    assert await at.mesh.store.read(lambda reader: reader.owed_count()) > 0
+    # It is one again that the node can start, and a request does.
+    back = replace(unknown, profile="scripted")
+    await at.mesh.store.write(lambda tx: tx.put_session(back))
+    boss.mesh = at.mesh
+    await boss.send(Steer(exchange=receipt.exchange.id, text="Still there?"))
+    await at.launcher.launch_due()
+    await at.mesh.tick(2)
+    assert [who for who, _, _ in at.mesh.typer.lines].count(other.session.id) == 1
+    assert (await at.mesh.message(steer.message.id)).ladder.notices == 1
+    await at.mesh.store.close()

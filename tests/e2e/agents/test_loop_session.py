@@ -73,7 +73,10 @@ def test_an_agent_whose_conversation_is_gone_begins_afresh_and_says_so(adapter: 
         await until(lambda: on.is_in("api", AgentState.IDLE), "a hook that it rests")
         await on.enter("api", "/exit")
         await until(lambda: on.has("api", SessionStatus.ENDED), "the end of the session")
-        shutil.rmtree(tmp_path / "home" / CONVERSATIONS[adapter.name])
+        kept = tmp_path / "home" / CONVERSATIONS[adapter.name]
+        assert any(kept.iterdir())
+        shutil.rmtree(kept)
+        kept.mkdir()
 
         replies(on, "The same one.")
         asked = await call(web, "request", to="@api", text=SECOND, wait_seconds=0)
@@ -86,7 +89,11 @@ def test_an_agent_whose_conversation_is_gone_begins_afresh_and_says_so(adapter: 
         assert SECOND in shown[4].newest
         assert FIRST not in "\n".join(text for _, text in shown[3].said)
 
-    perform(adapter, tmp_path, play)
+    # A person who has used the CLI before: else Gemini CLI keeps its conversations in the session's own folder.
+    def prepare(home: Path) -> None:
+        (home / CONVERSATIONS[adapter.name]).mkdir(parents=True, exist_ok=True)
+
+    perform(adapter, tmp_path, play, prepare=prepare)
 
 
 async def _delivered(on: Loop, exchange: str) -> bool:

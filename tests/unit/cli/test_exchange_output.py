@@ -179,3 +179,51 @@ def test_an_answer_can_wait_for_what_comes_next(helio, node):
 def test_a_command_done_before_says_so(helio, node):
     node.receipt = pb.SendRequestResponse(exchange=exchange(), message=message(), repeated=True)
     assert "had been done before" in helio("steer", REQUEST_ID, "more").stdout
+
+
+def test_what_is_handed_in_reads_as_a_sentence_and_names_the_wait(helio, node):
+    shown = helio("request", "@payments", "Which port?", "--no-wait").stdout
+    assert f"Request {REQUEST_ID[:8]} to @payments is recorded: " in shown
+    for words in (("answer", ASK_ID, "8443"), ("steer", REQUEST_ID, "more")):
+        assert f"helio wait {REQUEST_ID[:8]}" in helio(*words).stdout
+    node.receipt = pb.SendRequestResponse(exchange=exchange(opener="@ana", opener_session="a" * 16), message=message())
+    shown = helio("answer", ASK_ID, "8443").stdout
+    assert " from @ana to @payments is answered: " in shown
+    assert "helio wait" not in shown
+
+
+def test_a_wait_that_ran_out_says_why_the_notice_is_held_and_how_to_wait_on(helio, node):
+    held = exchange(rung="landed, notice held: draft")
+    node.receipt = pb.SendRequestResponse(exchange=held, message=message())
+    said = helio("request", "@payments", "Which port?", "--wait", "1")
+    assert said.exit_code == 124
+    assert "half-typed line" in said.stderr
+    assert f"helio wait {REQUEST_ID[:8]}" in said.stderr
+
+
+def test_waiting_on_shows_what_comes_and_the_next_command(helio, node):
+    node.conversation = pb.GetExchangeResponse(exchange=exchange(), messages=[message()])
+    node.arrivals.append(_arrival(from_worker("ask", "TCP or UDP?"), status="asked"))
+    result = helio("wait", REQUEST_ID[:8], "--wait", "30")
+    assert result.exit_code == 0
+    assert f"helio answer {ASK_ID[:8]}" in result.stdout
+    assert helio("wait", REQUEST_ID[:8], "--wait", "0").exit_code == 124
+
+
+def test_waiting_on_shows_at_once_what_waits_for_the_person_already(helio, node):
+    node.conversation = pb.GetExchangeResponse(
+        exchange=exchange(status="delivered", status_words="Delivered"),
+        messages=[message(), from_worker("deliver", "8443")],
+    )
+    node.arrivals.append(_arrival(status="delivered", status_words="Delivered"))
+    result = helio("wait", REQUEST_ID[:8])
+    assert "│ 8443" in result.stdout
+    assert f"helio close {REQUEST_ID[:8]} --accept" in result.stdout
+    assert node.last(pb.WaitExchangeRequest).seconds == 0
+
+
+def test_nobody_waits_for_what_is_for_others(helio, node):
+    node.conversation = pb.GetExchangeResponse(exchange=exchange(opener="@ana", opener_session="a" * 16))
+    result = helio("wait", REQUEST_ID[:8])
+    assert result.exit_code == MEANINGS[ErrorCode.WRONG_STATE].exit
+    assert "for @ana, not for you" in result.stderr

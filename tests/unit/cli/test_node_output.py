@@ -8,13 +8,15 @@ import pytest
 
 from node.cli import checks
 from node.cli.checks import Level
+from node.cli.console import Console
+from node.cli.service_command import state_lines
 from node.core.errors import ErrorCode, MeshError
 from node.core.timeline_check import ProblemCode
 from node.core.views import ProblemView, VerifyResultView, VerifyView
 from node.service import Outcome, ServiceState, ServiceSystem
 from node.wire.v1 import local_pb2 as pb
 from tests.unit.cli.test_lifecycle import STATUS
-from tests.unit.cli.twin_node import session
+from tests.unit.cli.twin_node import agent, session
 
 
 def test_up_says_when_a_node_runs_already(helio, node, home):
@@ -51,8 +53,10 @@ def test_down_without_a_node_is_fine(helio):
 
 
 def test_doctor_looks_at_everything_and_fails_on_a_failure(helio, node, home):
+    node.agents = [agent()]
     shown = {check["check"]: check for check in json.loads(helio("doctor", "--json").stdout)["checks"]}
     assert set(shown) >= {"python", "tmux", "home", "sockets", "token", "settings", "disk", "clock", "node", "service"}
+    assert set(shown) >= {"git", "agents"}
     assert shown["node"]["level"] == "ok"
     (home / "config.toml").write_text("[limits]\nnesting = 'x'\n", encoding="utf-8")
     node.version = "0.0.0"
@@ -181,7 +185,34 @@ def test_timeline_service_and_network_findings(home):
             loaded=True, running=True,
         )  # fmt: skip
         assert checks.service(state).level is level
+        hint = "helio service install" in "\n".join(state_lines(state, Console.of_streams()))
+        assert hint is not installed
     assert checks.local_network("linux") is None
     note = checks.local_network("darwin")
     assert note is not None
     assert "Local Network" in note.found
+
+
+def test_what_is_only_good_to_have_never_fails(helio, node):
+    missing = Outcome(status=127, output="not found")
+    assert (checks.git(missing).level, checks.bubblewrap(missing).level) == (Level.WARN, Level.OK)
+    assert checks.git(Outcome(status=0, output="git version 2.47.3")).found == "2.47.3"
+    assert checks.bubblewrap(Outcome(status=0, output="bubblewrap 0.11.0")).found == "0.11.0"
+    node.agents = [agent(path=""), agent("codex", path="")]
+    node.agents[0].ClearField("path")
+    node.agents[1].ClearField("path")
+    assert "Install one of: claude, codex" in helio("doctor").stdout
+    node.agents = [agent()]
+    assert "agents         claude 2.1.332" in helio("doctor").stdout
+
+
+def test_uninstall_is_another_word_for_remove(helio):
+    shown = helio("service", "uninstall", "--help")
+    assert (shown.exit_code, "Stop the service" in shown.stdout) == (0, True)
+    assert "uninstall" not in helio("service", "--help").stdout
+
+
+def test_the_demos_options_are_in_its_help(helio):
+    shown = helio("demo", "--help").stdout
+    assert "  --json " in shown
+    assert "  --keep " in shown

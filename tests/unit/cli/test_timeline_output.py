@@ -122,3 +122,12 @@ def test_verify_in_json_is_one_object(helio, node, last, status):
     assert result.exit_code == status
     assert json.loads(result.stdout)["rows"] == last.rows
     assert (json.loads(result.stdout)["result"] or {}).get("ok") is {0: True, 1: False, 2: None}[status]
+
+
+def test_following_says_when_the_node_stopped(helio, node):
+    node.timeline.add("relayed")
+    node.stops = True
+    result = helio("timeline", "--follow")
+    assert result.exit_code == 3
+    assert "relayed" in result.stdout
+    assert "The node stopped" in result.stderr

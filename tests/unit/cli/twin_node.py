@@ -123,6 +123,7 @@ class TwinNode(LocalServiceServicer):
         self.workspaces: list[pb.Workspace] = [workspace("default", driver="host", settings={})]
         self.agents: list[pb.Agent] = []
         self.timeline = Rows()
+        self.stops = False
         self.verification: list[pb.VerifyTimelineResponse] = []
         self.version = VERSION
         self.timeline_writable = True
@@ -243,12 +244,12 @@ class TwinNode(LocalServiceServicer):
         if self.arrivals:
             return self.arrivals.popleft()
         _hold(context, request.seconds)
-        return pb.WaitExchangeResponse(exchange=exchange(), timed_out=True)
+        return pb.WaitExchangeResponse(exchange=self.receipt.exchange, timed_out=True)
 
     def ReadTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         yield from self.timeline.stored
-        if request.follow:
+        if request.follow and not self.stops:
             _hold(context, None)
 
     def VerifyTimeline(self, request, context):  # noqa: N802
