@@ -146,9 +146,6 @@ class Parts:
 async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
     run = paths.run_dir(home)
-    for left in run.glob("launch-*.json"):
-        # Of a start that was cut off; it holds the environment of a session.
-        left.unlink(missing_ok=True)
     me = identity.load_or_create(home / "identity")
     limits = settings.limits
     store = await SqliteStore.open(

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-async def until(holds: Callable[[], object], *, seconds: float = 20.0) -> None:
-    """Returns once `holds` does; TimeoutError when it does not within `seconds`."""
+async def until(look: Callable[[], T | Awaitable[T]], *, seconds: float = 20.0) -> T:
+    """What `look` finds, once that is something; TimeoutError when it is not within `seconds`."""
     async with asyncio.timeout(seconds):
-        while not holds():
+        while True:
+            found = look()
+            if isinstance(found, Awaitable):
+                found = await found
+            if found:
+                return found
             await asyncio.sleep(0.01)

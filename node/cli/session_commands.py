@@ -17,7 +17,7 @@ from node.cli.command import ExampleCommand, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Json, Tone, plain, print_document
 from node.cli.options import complete_agent, complete_workspace, json_option, put_away_argument, session_argument
-from node.cli.showing import SESSION_VARIABLE, already_here, become, showing
+from node.cli.showing import SESSION_VARIABLE, Showing, already_here, become, ensure_there, showing
 from node.cli.text import Column, listed, one_line, plural, table
 from node.cli.times import age
 from node.core.errors import ErrorCode, MeshError
@@ -91,11 +91,15 @@ def run_command(
         workspace=workspace, width=size.columns, height=size.lines,
     )  # fmt: skip
 
-    async def start(node: LocalClient) -> tuple[NamedSessionView, tuple[str, ...]]:
+    async def start(node: LocalClient) -> tuple[NamedSessionView, Showing | None]:
         started = await node.run_session(new)
-        return started, await node.attach_argv(started.session.id) if show else ()
+        if not show:
+            return started, None
+        inside = await _session_around(node) is not None
+        argv = await node.attach_argv(started.session.id)
+        return started, showing(argv, os.environ, in_session=inside)
 
-    named, attach_argv = on_node(start)
+    named, shown = on_node(start)
     if in_json:
         print_document(plain(named))
         return
@@ -103,8 +107,8 @@ def run_command(
     label = one_line(named.session.label)
     console.say(f"Session {console.strong(label)} ({named.session.id}) runs: {_words(named.session.argv)}")
     _warn_of_look_alikes(named, console)
-    if show:
-        shown = showing(attach_argv, os.environ)
+    if shown is not None:
+        ensure_there(shown)
         console.say(f"Leave it with {shown.keys}; it keeps running. Come back with: helio attach {label}")
         become(shown)
     console.say(f"Show it with: helio attach {label}")
@@ -201,20 +205,27 @@ def _words(argv: Sequence[str]) -> str:
 @session_argument
 def attach_command(session: str) -> None:
     """Show a session's terminal here. Detach with Ctrl-b d (inside a tmux: its prefix first); it keeps running."""
-    own = os.environ.get(SESSION_VARIABLE, "")
 
-    async def look(node: LocalClient) -> tuple[tuple[str, ...], bool]:
+    async def look(node: LocalClient) -> Showing:
         argv = await node.attach_argv(session)
-        around = [known for known in await node.sessions() if known.id == own] if own else []
-        return argv, any(_names(session, known) for known in around)
+        around = await _session_around(node)
+        if around is not None and _names(session, around):
+            raise already_here()
+        return showing(argv, os.environ, in_session=around is not None)
 
-    argv, inside = on_node(look)
-    if inside:
-        raise already_here()
-    shown = showing(argv, os.environ)
+    shown = on_node(look)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "A session is shown in a terminal, and this is none.")
+    ensure_there(shown)
     become(shown)
+
+
+async def _session_around(node: LocalClient) -> SessionView | None:
+    """The session of this node in which the command was typed; None outside of all."""
+    own = os.environ.get(SESSION_VARIABLE)
+    if not own:
+        return None
+    return next((known for known in await node.sessions() if known.id == own), None)
 
 
 @examples("helio nick @payments billing", "helio nick k2x7q4ab payments", "helio nick @payments --clear")

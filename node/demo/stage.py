@@ -89,9 +89,9 @@ async def helio(home: Path, *arguments: str) -> str:
     return output.decode("utf-8", "replace")
 
 
-def own_helio() -> str:
-    """How the person starts this very `helio`, as a shell takes it: its script, or the words that need none."""
-    script = Path(sys.executable).with_name("helio")
+def own_helio(python: Path) -> str:
+    """How the person starts the `helio` of that Python, as a shell takes it: its script, or words that need none."""
+    script = python.with_name("helio")
     if script.is_file():
         return shlex.quote(str(script))
     argv, variables = own_command()
@@ -100,7 +100,7 @@ def own_helio() -> str:
 
 def farewell(home: Path) -> list[str]:
     """What to do with a node that stays up: lines to look around with, and those that end all of it."""
-    helio_words, run = own_helio(), paths.run_dir(home)
+    helio_words, run = own_helio(Path(sys.executable)), paths.run_dir(home)
     folders = [home] if run.is_relative_to(home) else [run, home]
     looks = ("sessions", "requests --all", "timeline", "attach @ben", "request @ben hello")
     return [

@@ -26,6 +26,7 @@ from node.platform import processes
 from node.ports import NewSession
 from tests.e2e.lab import Lab, lab
 from tests.integration.workshop import git, project
+from tests.waiting import until
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only on Linux: bubblewrap sandboxes")
 SECRET = "sk-live-planted-0123456789abcdefghijkl"
@@ -72,9 +73,7 @@ exec '{real}' "$@"
 
 
 async def looked(holds: Callable[[], object], seconds: float = 60.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():
-            await asyncio.sleep(0.05)
+    await until(holds, seconds=seconds)
 
 
 @asynccontextmanager
@@ -113,12 +112,15 @@ async def session(built: Lab, session_id: str) -> SessionView:
 
 async def became(built: Lab, session_id: str, status: SessionStatus) -> SessionView:
     """The session, once it has that status."""
-    async with asyncio.timeout(60), LocalClient(built.home) as client:
-        while True:
-            found = next((s for s in await client.sessions(archived=True) if s.id == session_id), None)
-            if found is not None and found.status is status:
-                return found
-            await asyncio.sleep(0.05)
+    async with LocalClient(built.home) as client:
+
+        async def look() -> SessionView | None:
+            known = await client.sessions(archived=True)
+            return next((s for s in known if s.id == session_id and s.status is status), None)
+
+        found = await until(look, seconds=60)
+    assert found is not None
+    return found
 
 
 async def worker_of(built: Lab, exchange: str) -> str:

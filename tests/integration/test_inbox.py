@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
-from node.core.commands import Answer, Ask, Cancel, Deliver, Report, Request, Steer
+from node.core.commands import Answer, Ask, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Status
@@ -383,33 +383,3 @@ async def test_what_a_person_held_when_the_node_died_is_unread_again(tmp_path: P
         assert texts(arrival) == ["Well."]
     finally:
         await again.store.close()
-
-
-@dataclass(slots=True)
-class MeddlingStore:
-    """Implements ports.Store over a real one; `between` is done once, right after the first read."""
-
-    real: SqliteStore
-    between: Callable[[], Awaitable[object]] | None
-
-    async def write(self, work: Callable[[Tx], T], then: Callable[[T], None] | None = None) -> T:
-        return await self.real.write(work, then)
-
-    async def read(self, work: Callable[[Reader], T]) -> T:
-        found = await self.real.read(work)
-        between, self.between = self.between, None
-        if between is not None:
-            await between()
-        return found
-
-
-@scenario
-async def test_the_message_that_closes_an_exchange_is_not_missed_by_who_waits_on_it(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob, exchange = await asked(mesh)
-        await bob.read()
-        store = MeddlingStore(mesh.store, lambda: alice.send(Cancel(exchange=exchange, reason="It is done.")))
-        inbox = Inbox(store=store, ledger=mesh.ledger, limits=mesh.limits, place=lambda *_: "")
-        mesh.bells.add(inbox.ring)
-        arrival = await inbox.wait(bob.address, bob.call().id, exchange, 10)
-        assert texts(arrival) == ["It is done."]

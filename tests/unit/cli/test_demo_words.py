@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
@@ -19,16 +18,14 @@ def test_the_farewell_ends_node_terminals_and_home(home):
     assert remove == ["rm", "-r", str(home)]
 
 
-def test_the_helio_it_names_is_there(monkeypatch, tmp_path):
+def test_the_helio_it_names_is_there(tmp_path):
     python = tmp_path / "bin dir" / "python"
     python.parent.mkdir()
-    monkeypatch.setattr(sys, "executable", str(python))
-    assert shlex.split(own_helio())[-4:] == [str(python), "-P", "-m", "node.entry"]
+    assert shlex.split(own_helio(python))[-4:] == [sys.executable, "-P", "-m", "node.entry"]
     script = python.with_name("helio")
     script.touch()
-    (found,) = shlex.split(own_helio())
+    (found,) = shlex.split(own_helio(python))
     assert Path(found) == script
-    shutil.rmtree(python.parent)
 
 
 def test_the_last_line_names_the_steps_that_went_wrong():

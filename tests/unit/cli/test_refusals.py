@@ -103,10 +103,19 @@ def test_undecodable_bytes_among_the_words_are_a_mistake_and_no_fault(helio, nod
     assert "Unicode" in result.stderr
 
 
+# A shell that runs the suite in the background has Ctrl-C ignored, and its children inherit that.
+HELIO = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from node.entry import main
+sys.exit(main())
+"""
+
+
 def _helio(home: Path, *words: str, **options: object) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "HELIOGRAPH_HOME": str(home), "PYTHONUNBUFFERED": ""}
     return subprocess.Popen(
-        [sys.executable, "-m", "node.entry", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+        [sys.executable, "-c", HELIO, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
         **options,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from node.cli.showing import become, showing
+from node.cli.showing import ensure_there, showing
 from node.core.errors import ErrorCode, MeshError
 from tests.unit.cli.twin_node import session
 
@@ -32,6 +32,12 @@ def test_in_the_nodes_own_tmux_its_client_changes_over():
     assert dict(shown.environment) == around
 
 
+def test_a_session_of_the_node_is_in_the_nodes_tmux_though_it_has_no_tmux_variable():
+    assert "switch-client" in showing(_ARGV, {}, in_session=True).argv
+    between = {"TMUX": "/run/tmux-501/default,1,0"}
+    assert "attach-session" in showing(_ARGV, between, in_session=True).argv
+
+
 def test_a_session_is_not_shown_in_its_own_pane():
     with pytest.raises(MeshError) as refused:
         showing(_ARGV, {"TMUX": "/run/node/tmux.sock,1,0", "TMUX_PANE": "%7"})
@@ -51,5 +57,5 @@ def test_a_terminal_that_is_gone_is_said_so_in_words_of_ours(tmp_path: Path, cap
     tmux.write_text('#!/bin/sh\necho "can\'t find pane: %7" >&2\nexit 1\n', encoding="ascii")
     tmux.chmod(0o700)
     with pytest.raises(MeshError, match="ended already"):
-        become(showing((str(tmux), *_ARGV[1:]), {}))
+        ensure_there(showing((str(tmux), *_ARGV[1:]), {}))
     assert capfd.readouterr() == ("", "")
