@@ -49,7 +49,6 @@ from node.ports import Bells, Screener, Store, Tx
 from node.ports_work import LaunchPlan
 
 _OPENERS_OWN = (Answer, Steer, Close, Cancel)
-_WORKERS_OWN = (Ask, Report, Deliver)
 _MINUTE_US = 60_000_000
 _INLINE_CHARS = 2_000
 

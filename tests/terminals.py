@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from node.core.prompt import PaneRef, PromptProfile, PromptState, judge
 from node.terminal import Tmux
 from node.typist import Pace
 from tests.fake_tui import FakeTui
+from tests.waiting import until
 
 BOX = PromptProfile(
     name="box",
@@ -28,18 +29,6 @@ BOX = PromptProfile(
 NOTICE = "[heliograph] A request waits for you. Call read_inbox."
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 DEADLINE = 20.0
-
-
-async def until(condition: Callable[[], bool] | Callable[[], Awaitable[bool]], what: str) -> None:
-    """Wait until the condition holds; TimeoutError, naming `what` never came, when it does not."""
-    deadline = asyncio.get_running_loop().time() + DEADLINE
-    while True:
-        held = condition()
-        if held if isinstance(held, bool) else await held:
-            return
-        if asyncio.get_running_loop().time() > deadline:
-            raise TimeoutError(f"never came: {what}")
-        await asyncio.sleep(0.02)
 
 
 @asynccontextmanager

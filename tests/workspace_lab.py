@@ -18,7 +18,8 @@ from node.core.errors import MeshError
 from node.core.prompt import PaneRef
 from node.terminal import Tmux
 from node.workspaces import Place, Wrapped
-from tests.terminals import terminal, until
+from tests.terminals import terminal
+from tests.waiting import until
 
 SESSION, OTHER = "a" * 16, "b" * 16
 # The package under test, for programs which are started elsewhere.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.model import Conversation, Exchange, Message, MessageKind, Session
+from node.core.model import Exchange, Message, MessageKind, Session
 from node.core.screen import Field
 from node.core.text import well_formed
 from node.core.transfer import Attachment
@@ -262,16 +262,6 @@ class Arrival:
     remaining: int = 0
     timed_out: bool = False
     cycle: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What one tool call came to: a receipt, what arrived, or lists; the door words it."""
-
-    receipt: Receipt | None = None
-    arrival: Arrival | None = None
-    peers: tuple[Peer, ...] | None = None
-    exchanges: tuple[Conversation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from node.agents.private_files import write_private
 from node.core.model import AgentState
 from node.core.prompt import PaneRef, PromptState, Typed, judge
 from node.terminal import Tmux
+from tests import waiting
 from tests.fake_model import helio
 from tests.fake_model.homes import HOMES, TOOL_NAMES
 from tests.fake_model.script import Turn
@@ -31,16 +32,8 @@ _SETTLED_S = 0.5
 
 
 async def until(condition: Callable[[], bool] | Callable[[], Awaitable[bool]], what: str) -> None:
-    """Waits until the condition holds; TimeoutError, naming `what` never came, when it does not."""
-    try:
-        async with asyncio.timeout(_PATIENCE_S):
-            while True:
-                held = condition()
-                if held if isinstance(held, bool) else await held:
-                    return
-                await asyncio.sleep(0.1)
-    except TimeoutError as error:
-        raise TimeoutError(f"never came: {what}") from error
+    """Waits until the condition holds, with a real CLI's patience; TimeoutError, naming `what`, when it does not."""
+    await waiting.until(condition, what, seconds=_PATIENCE_S, pause_s=0.1)
 
 
 def programs() -> Path:

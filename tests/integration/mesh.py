@@ -48,6 +48,7 @@ from node.notices import ManyBells, Notices
 from node.ports import Blocked, Call, RowFilter, Screener, Tx
 from node.ports_work import LaunchPlan
 from node.store import SqliteStore, StoreSettings
+from tests.waiting import until
 
 P = ParamSpec("P")
 
@@ -71,16 +72,6 @@ def scenario(test: Callable[P, Coroutine[None, None, None]]) -> Callable[P, None
         asyncio.run(within())
 
     return run
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Looks until the condition holds, giving way to the loop and to threads; the test's own deadline ends it."""
-    while not condition():
-        await asyncio.to_thread(_nothing)
-
-
-def _nothing() -> None:
-    """A turn of another thread: looking without pause would starve those of the store."""
 
 
 @contextmanager

@@ -9,15 +9,15 @@ import pytest
 
 from node.core.commands import Answer, Ask, Deliver, Request, Steer
 from node.core.errors import ErrorCode, MeshError
-from tests.integration.mesh import Agent, Mesh, refused, running, scenario, texts, until
+from tests.integration.mesh import Agent, Mesh, refused, running, scenario, texts
+from tests.waiting import until
 
 
 async def begin_request(mesh: Mesh, group: asyncio.TaskGroup, who: Agent, to: Agent, text: str) -> asyncio.Task[object]:
     """`who` asks `to` and is blocked."""
     task = group.create_task(mesh.exchanges.send(who.call(text), Request(to=to.name, text=text), 600))
     await until(lambda: mesh.blocked(who, to))
-    while not await to.unread():
-        await asyncio.sleep(0)
+    await until(to.unread)
     await mesh.caught_up()
     return task
 
@@ -103,8 +103,7 @@ async def test_a_question_is_answered_not_waited_upon(tmp_path: Path) -> None:
         await bob.read()
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(mesh.exchanges.send(bob.call(), Ask(exchange=None, text="Which one?"), 600))
-            while not await alice.unread():
-                await asyncio.sleep(0)
+            await until(alice.unread)
             assert texts(await alice.read()) == ["Which one?"]
             await until(lambda: mesh.blocked(bob, alice))
             arrival = await alice.wait(opened.exchange.id, 600)

@@ -13,8 +13,9 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, MessageKind, SessionStatus, Status
 from node.core.workspace import DriverKind, Workspace
-from tests.integration.mesh import INJECTION, NODE, Agent, refused, scenario, texts, until
+from tests.integration.mesh import INJECTION, NODE, Agent, refused, scenario, texts
 from tests.integration.workshop import Workshop, git, project, workshop
+from tests.waiting import until
 
 WORK = Delegate(title="The work", brief="Count the files.", contract="a number", scope="src", tool="scripted")
 

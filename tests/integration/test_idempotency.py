@@ -13,7 +13,8 @@ from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.core.model import SessionStatus
 from node.ports import Call
-from tests.integration.mesh import INJECTION, Agent, Mesh, all_of, refused, running, scenario, texts, until
+from tests.integration.mesh import INJECTION, Agent, Mesh, all_of, refused, running, scenario, texts
+from tests.waiting import until
 
 ASK = Request(to="@bob", text="Which port does the service listen on?")
 
@@ -138,8 +139,7 @@ async def test_a_call_that_was_given_up_is_repeated(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             asking = group.create_task(mesh.exchanges.send(call, ASK, 600))
             await until(lambda: mesh.blocked(alice, bob))
-            while not await bob.unread():
-                await asyncio.sleep(0)
+            await until(bob.unread)
             asking.cancel()
             await asyncio.wait({asking})
             await mesh.exchanges.give_back(call.id)

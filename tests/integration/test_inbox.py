@@ -18,7 +18,8 @@ from node.exchanges import Exchanges
 from node.inbox import Inbox
 from node.ports import Reader, Tx
 from node.store import SqliteStore
-from tests.integration.mesh import Agent, Mesh, NoFiles, NoLaunches, all_of, refused, running, scenario, texts, until
+from tests.integration.mesh import Agent, Mesh, NoFiles, NoLaunches, all_of, refused, running, scenario, texts
+from tests.waiting import until
 
 T = TypeVar("T")
 REPLY = "Port 8080."

@@ -14,7 +14,8 @@ from node.core.commands import Ask, Cancel, Close, Command, Deliver, Report, Req
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.core.model import Status
-from tests.integration.mesh import Agent, Mesh, refused, running, scenario, until
+from tests.integration.mesh import Agent, Mesh, refused, running, scenario
+from tests.waiting import until
 
 
 @asynccontextmanager

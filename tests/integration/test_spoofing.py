@@ -19,8 +19,8 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.prompt import PaneRef
 from node.platform import processes
 from node.terminal import Tmux
+from tests.waiting import until
 
-DEADLINE = 20.0
 PYTHON = Path(sys.executable).resolve()
 # Connects, says which trial it is, and stays until it has its answer.
 PROBE = """\
@@ -30,15 +30,6 @@ with socket.socket(socket.AF_UNIX) as door:
     door.sendall(sys.argv[2].encode() + b"\\n")
     door.recv(1)
 """
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds; TimeoutError when it does not come to."""
-    async with asyncio.timeout(DEADLINE):
-        while True:
-            if condition():
-                return
-            await asyncio.sleep(0.02)
 
 
 def open_descriptors() -> int:

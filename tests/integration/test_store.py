@@ -31,8 +31,8 @@ from tests.integration.mesh import (
     refused,
     running,
     scenario,
-    until,
 )
+from tests.waiting import until
 
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")
 

@@ -16,19 +16,8 @@ from node.core.prompt import DEMO, HeldReason, PaneRef
 from node.platform import processes
 from node.terminal import Tmux
 from node.typist import foreground_obstacle
-from tests.terminals import (
-    ENV,
-    NOTICE,
-    found,
-    idle,
-    ignored_signals,
-    ready_tui,
-    shows,
-    start,
-    terminal,
-    tmux_says,
-    until,
-)
+from tests.terminals import ENV, NOTICE, found, idle, ignored_signals, ready_tui, shows, start, terminal, tmux_says
+from tests.waiting import until
 
 # --- starting ---------------------------------------------------------------------------------------------------------
 

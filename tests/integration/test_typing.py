@@ -33,8 +33,8 @@ from tests.terminals import (
     terminal,
     tmux_says,
     typing_profile,
-    until,
 )
+from tests.waiting import until
 
 # --- typing: what must arrive -----------------------------------------------------------------------------------------
 

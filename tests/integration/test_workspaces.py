@@ -16,7 +16,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.prompt import PaneRef
 from node.terminal import Tmux
 from node.workspaces.bubblewrap import Bubblewrap
-from tests.terminals import until
+from tests.waiting import until
 from tests.workspace_lab import HOSTILE, OTHER, SESSION, SOURCE, Lab, lab, open_door, read_result
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only on Linux: bubblewrap sandboxes")

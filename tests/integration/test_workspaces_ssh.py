@@ -22,7 +22,7 @@ from node.core.errors import MeshError
 from node.core.workspace import Workspace
 from node.workspaces import Place
 from node.workspaces.command import Command
-from tests.terminals import until
+from tests.waiting import until
 from tests.workspace_lab import HOSTILE, lab, open_door, read_result
 
 CALL = r"""

@@ -16,7 +16,8 @@ from node.core.limits import Limits
 from node.core.model import Message, MessageKind, SessionStatus
 from node.core.prompt import HeldReason, Typed
 from node.notices import ONE, SEVERAL
-from tests.integration.mesh import SECOND_US, Agent, Mesh, running, scenario, texts, until
+from tests.integration.mesh import SECOND_US, Agent, Mesh, running, scenario, texts
+from tests.waiting import until
 
 MINUTE = 60
 HELD = {reason: Typed(held=reason) for reason in HeldReason}
