@@ -168,7 +168,8 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         audit = Audit(store=store, poll_s=1.0)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
-        broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
+        screener = RuleScreener()
+        broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=limits)
         lifecycle = Lifecycle(ledger)
         approvals = Approvals(store=store, ledger=ledger, limits=limits)
         attachments = Attachments(
@@ -212,6 +213,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         )
         sessions = Sessions(
             store=store,
+            screener=screener,
             terminals=tmux,
             lifecycle=lifecycle,
             bells=bells,

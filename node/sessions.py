@@ -16,11 +16,12 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import AgentState, Exchange, Session, SessionStatus, Status
+from node.core.screen import Decision, Field
 from node.core.text import well_formed
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
-from node.ports import Bells, NewSession, Reader, Store, Terminals, Tx
+from node.ports import Bells, NewSession, Reader, Screener, Store, Terminals, Tx
 from node.ports_work import Places
 
 _log = logging.getLogger(__name__)
@@ -37,6 +38,7 @@ class Sessions:
         self,
         *,
         store: Store,
+        screener: Screener,
         terminals: Terminals,
         lifecycle: Lifecycle,
         bells: Bells,
@@ -47,6 +49,7 @@ class Sessions:
         environment: Mapping[str, str],
     ) -> None:
         self._store = store
+        self._screener = screener
         self._terminals = terminals
         self._lifecycle = lifecycle
         self._bells = bells
@@ -61,6 +64,8 @@ class Sessions:
     async def run(self, new: NewSession) -> tuple[Session, tuple[str, ...]]:
         """Starts a session in a new pane; the nickname is given before the agent can say a word."""
         self._check_new(new)
+        title = well_formed(new.title).strip() or policy.derive_title(Path(new.argv[0]).name)
+        await self._check_shown(title=title, nickname=new.nickname)
         workspace = (await self._places.find(new.workspace)).name
         async with self._starting:
             choice = await self._choose_for_new(new.nickname) if new.nickname else None
@@ -92,7 +97,7 @@ class Sessions:
             session = Session(
                 id=session_id,
                 nickname=choice.nickname if choice else None,
-                title=well_formed(new.title).strip() or policy.derive_title(Path(new.argv[0]).name),
+                title=title,
                 workspace=workspace,
                 profile=adapter.name,
                 argv=new.argv,
@@ -118,6 +123,16 @@ class Sessions:
         if not Path(new.cwd).is_dir():
             raise MeshError(
                 ErrorCode.INVALID_ARGUMENT, f"The folder {new.cwd!r} does not exist; start from one that does."
+            )
+
+    async def _check_shown(self, **texts: str) -> None:
+        """WITHHELD unless the screen lets these pass: list_peers shows them to the agents of other sessions."""
+        verdict = await self._screener.screen([Field(name=name, text=text) for name, text in texts.items()])
+        if verdict.decision is Decision.WITHHOLD:
+            raise MeshError(
+                ErrorCode.WITHHELD,
+                f"The {' or '.join(texts)} reads like an instruction to other agents, who see it in list_peers "
+                f"({verdict.snippet}); nothing was changed. Choose one that only says what the session is for.",
             )
 
     async def _check_room(self) -> None:
@@ -174,6 +189,7 @@ class Sessions:
             raise MeshError(
                 ErrorCode.WRONG_STATE, f"{session.label} is archived and holds no nickname; unarchive it first."
             )
+        await self._check_shown(nickname=nickname)
         choice = await self._choose(nickname, session.id) if nickname else None
         changed = await self._change(session, "named", nickname=choice.nickname if choice else None)
         if changed.pane is not None and changed.status is SessionStatus.RUNNING:
@@ -186,6 +202,7 @@ class Sessions:
         self._limits.check_text("title", title, self._limits.title_chars)
         if not title:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "The title is empty; give at least one word.")
+        await self._check_shown(title=title)
         return await self._change(await self._find(wanted), "renamed", title=title)
 
     async def archive(self, wanted: str) -> Session:

@@ -17,6 +17,7 @@ from pathlib import Path
 from node.agents import ADAPTERS
 from node.approvals import Approvals
 from node.attachments import Attachments
+from node.classifier import RuleScreener
 from node.core import workspace as rules
 from node.core.commands import Delegate, Receipt
 from node.core.errors import MeshError
@@ -188,6 +189,7 @@ class Workshop:
             limits=limits, equipment=equipment, places=workrooms, environment=environment,
         )  # fmt: skip
         sessions = Sessions(
+            screener=RuleScreener(),
             store=store, terminals=terminals, lifecycle=lifecycle, bells=bells, ledger=ledger, limits=limits,
             equipment=equipment, places=workrooms, environment=environment,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from node.classifier import RuleScreener
 from node.core.commands import Deliver
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -21,7 +22,7 @@ from node.ports import NewSession
 from node.sessions import Sessions
 from node.workrooms import Workrooms
 from node.workspaces import Drivers, Place
-from tests.integration.mesh import Mesh, refused, running, scenario, texts
+from tests.integration.mesh import INJECTION, Mesh, refused, running, scenario, texts
 
 
 @dataclass(slots=True)
@@ -82,6 +83,7 @@ async def desk(path: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
     async with running(path, limits=limits) as mesh:
         terminals = TwinTerminals()
         sessions = Sessions(
+            screener=RuleScreener(),
             store=mesh.store, terminals=terminals, lifecycle=Lifecycle(mesh.ledger), bells=mesh.bells,
             equipment=Equipment(folder=path / "agents", helio=("helio",)),
             places=Workrooms(
@@ -345,3 +347,21 @@ async def test_a_title_says_something_and_fits(tmp_path: Path, title: str, code:
 def pane(session: Session) -> str:
     assert session.pane is not None
     return session.pane.pane
+
+
+# --- what other agents see --------------------------------------------------------------------------------------------
+
+
+@scenario
+async def test_a_title_that_other_agents_would_read_passes_the_screen(tmp_path: Path) -> None:
+    async with desk(tmp_path) as at:
+        session = await at.start("api")
+        with refused(ErrorCode.WITHHELD, "nothing was changed"):
+            await at.sessions.rename(session.id, INJECTION)
+        record = await at.record(session)
+        assert record is not None
+        assert record.title == session.title
+        before = len(at.terminals.alive)
+        with refused(ErrorCode.WITHHELD, "list_peers"):
+            await at.sessions.run(NewSession(argv=("sh",), cwd=str(tmp_path), env=(), title=INJECTION))
+        assert len(at.terminals.alive) == before
