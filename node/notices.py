@@ -60,11 +60,11 @@ class Notices:
             pause = float(self._limits.tick_s)
             due = None
             try:
-                await self.deliver_due()
-                due = await self._store.read(lambda reader: reader.next_due("notify"))
-            except* MeshError as refused:
-                # A full disk or a slow terminal server: the next round may do better, and what is owed stays owed.
-                _log.warning("notices wait: %s", refused.exceptions[0])
+                if await self.deliver_due():
+                    due = await self._store.read(lambda reader: reader.next_due("notify"))
+            except MeshError as error:
+                # The disk, most likely: the next round may do better, and what is owed stays owed.
+                _log.warning("notices wait: %s", error.message)
             if due is not None:
                 pause = min(pause, max(0.05, (due - self._ledger.now_us()) / _SECOND_US))
             try:
@@ -99,16 +99,33 @@ class Notices:
         await self._store.write(lambda tx: tx.hasten(session_id, self._ledger.now_us()))
         self._kicked.set()
 
-    async def deliver_due(self) -> None:
-        """Types what is due, one line a session however many messages wait there."""
+    async def deliver_due(self) -> bool:
+        """Types what is due, one line a session however many messages wait there; False when some of it failed."""
         now = self._ledger.now_us()
         due = await self._store.read(lambda reader: reader.owed(now, _BATCH))
         by_session: defaultdict[str, list[Owed]] = defaultdict(list)
         for owed in due:
             by_session[owed.session].append(owed)
+        tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
             for session_id, notices in by_session.items():
-                group.create_task(self._deliver(session_id, notices))
+                tasks.append(group.create_task(self._delivered(session_id, notices)))
+        return all(task.result() for task in tasks)
+
+    async def _delivered(self, session_id: str, notices: Sequence[Owed]) -> bool:
+        """Whether the node could do it. One session's trouble must not end a line half typed at another's prompt.
+
+        Nor may it fail the group: on Python 3.11.2 a task whose group failed once takes its next timeout
+        for a cancellation, and the worker would end without a word.
+        """
+        try:
+            await self._deliver(session_id, notices)
+        except* MeshError as failed:
+            _log.warning("notices of session %s wait: %s", session_id, failed.exceptions[0])
+            well = False
+        else:
+            well = True
+        return well
 
     async def _deliver(self, session_id: str, notices: Sequence[Owed]) -> None:
         session = await self._store.read(lambda reader: reader.session(session_id))

@@ -142,6 +142,8 @@ class ScriptedTyper:
     tries: list[str] = field(default_factory=list)
     lines: list[tuple[str, int, str]] = field(default_factory=list)
     broken: MeshError | None = None
+    # Sessions whose terminal fails.
+    failing: set[str] = field(default_factory=set)
     # What the agent does between the line's Enter and the terminal's word that a turn began.
     quick: Callable[[], Awaitable[object]] | None = None
 
@@ -150,6 +152,8 @@ class ScriptedTyper:
         self.tries.append(session.id)
         if self.broken is not None:
             raise self.broken
+        if session.id in self.failing:
+            raise MeshError(ErrorCode.UNAVAILABLE, "tmux did not answer.")
         outcomes = self.script.get(session.id)
         typed = outcomes.popleft() if outcomes else Typed()
         if typed.held is None:

@@ -354,6 +354,28 @@ async def test_a_terminal_that_fails_does_not_end_the_worker(tmp_path: Path) -> 
 
 
 @scenario
+async def test_a_terminal_that_fails_is_no_trouble_to_the_line_at_another(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob, carol = [await mesh.seat(name) for name in ("alice", "bob", "carol")]
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def until_bobs_terminal_failed() -> None:
+            await until(lambda: bob.session.id in mesh.typer.tries)
+            for _ in range(3):
+                await asyncio.sleep(0)
+            reached.set_result(None)
+
+        mesh.typer.quick = until_bobs_terminal_failed
+        mesh.typer.failing = {bob.session.id}
+        await alice.request(carol)
+        await alice.request(bob)
+        await mesh.tick(2)
+        assert reached.done()
+        assert len(typed_at(mesh, carol)) == 1
+        assert typed_at(mesh, bob) == []
+
+
+@scenario
 async def test_who_was_told_of_silence_and_then_hears_more_is_noticed_anew(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         alice, bob = await pair(mesh)

@@ -154,4 +154,4 @@ def test_time_grows_in_step_with_the_text(unit: str) -> None:
     seconds(1_000)
     small = min(seconds(8_000) for _ in range(3))
     # Sixteen times the text; a rule that looks at every pair of places would take 256 times as long.
-    assert seconds(128_000) < 100 * max(small, 0.001)
+    assert min(seconds(128_000) for _ in range(3)) < 100 * max(small, 0.001)
