@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from node.core import policy
@@ -13,11 +15,15 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, End, Kind, Session
+from node.core.screen import Decision, Field
 from node.ledger import Ledger
-from node.ports import Reader, Store, Tx
+from node.ports import Reader, Screener, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
 
 _log = logging.getLogger(__name__)
+
+# What stands where git has a name that the screen withholds. Whoever works in a worktree chooses names as they like.
+WITHHELD_NAME = "(a name that the screen withholds)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +37,11 @@ class _Found:
 class Grounds:
     """Implements ports.Grounds, and the tools for worktrees."""
 
-    def __init__(self, *, store: Store, trees: Trees, approvals: Approvals, ledger: Ledger, limits: Limits) -> None:
+    def __init__(
+        self, *, store: Store, screener: Screener, trees: Trees, approvals: Approvals, ledger: Ledger, limits: Limits
+    ) -> None:
         self._store = store
+        self._screener = screener
         self._trees = trees
         self._approvals = approvals
         self._ledger = ledger
@@ -42,9 +51,13 @@ class Grounds:
         """Whether a worktree is to be made; WRONG_STATE says why one that is wanted cannot be."""
         if wanted is False:
             return False
+        async with self._speaking():
+            return await self._fits(folder, wanted=wanted is not None)
+
+    async def _fits(self, folder: str, *, wanted: bool) -> bool:
         state = await self._trees.inspect(Path(folder))
         if not state.inside_git or state.root is None:
-            if wanted is None and not state.inside_git:
+            if not wanted and not state.inside_git:
                 return False
             raise MeshError(
                 ErrorCode.WRONG_STATE,
@@ -62,7 +75,8 @@ class Grounds:
     async def prepare(self, folder: str, *, name: str, session: str) -> Ground:
         """A worktree for a session; one that was made before is used again."""
         known = await self._store.read(lambda reader: reader.tree(session))
-        tree = known or await self._trees.create(Path(folder), name=name, session=session)
+        async with self._speaking(session):
+            tree = known or await self._trees.create(Path(folder), name=name, session=session)
         if known is None:
             await self._store.write(lambda tx: self._made(tx, session, tree))
         return Ground(folder=str(tree.folder), branch=tree.branch)
@@ -86,23 +100,27 @@ class Grounds:
     async def create(self, actor: Address, name: str) -> TreeView:
         """A worktree for the calling session itself, beside the folder it works in."""
         session = await self._session(actor)
-        known = await self._store.read(lambda reader: reader.tree(session.id))
-        if known is not None and (await self._trees.status(known)).exists:
-            raise MeshError(
-                ErrorCode.ALREADY_EXISTS,
-                f"You have a worktree already: branch {known.branch} at {known.folder}. Work there.",
-                {"branch": known.branch},
-            )
-        await self.check(session.cwd, wanted=True)
-        wanted = name or session.nickname or session.title
-        tree = await self._trees.create(Path(session.cwd), name=wanted, session=session.id)
+        async with self._speaking(session.id):
+            known = await self._store.read(lambda reader: reader.tree(session.id))
+            if known is not None and (await self._trees.status(known)).exists:
+                raise MeshError(
+                    ErrorCode.ALREADY_EXISTS,
+                    f"You have a worktree already: branch {known.branch} at {known.folder}. Work there.",
+                    {"branch": known.branch},
+                )
+            await self._fits(session.cwd, wanted=True)
+            wanted = name or session.nickname or session.title
+            tree = await self._trees.create(Path(session.cwd), name=wanted, session=session.id)
         await self._store.write(lambda tx: self._made(tx, session.id, tree))
-        return TreeView(session=session.label, branch=tree.branch, folder=str(tree.folder), notes=tree.notes)
+        view = TreeView(session=session.label, branch=tree.branch, folder=str(tree.folder), notes=tree.notes)
+        return await self._readable(view, session.id)
 
     async def view(self, actor: Address, exchange: str | None) -> TreeView:
         """How the caller's own worktree stands, or that of its delegate in an exchange."""
         found = await self._find(actor, exchange)
-        return _view(found, await self._trees.status(found.tree))
+        async with self._speaking(found.session.id):
+            state = await self._trees.status(found.tree)
+        return await self._readable(_view(found, state), found.session.id)
 
     async def merge(self, actor: Address, exchange: str | None) -> tuple[TreeView, MergeResult]:
         """Merges a branch into the one it began at, once the person approved that very commit.
@@ -110,18 +128,69 @@ class Grounds:
         A conflict changes nothing.
         """
         found = await self._find(actor, exchange)
-        state = await self._trees.status(found.tree)
-        tip, into = _mergeable(found.tree, state)
-        caller = await self._session(actor)
-        words = f"Merging branch {found.tree.branch} at {tip[:12]} into {into} of {found.tree.repo} for {caller.label}"
-        # What is approved is this very commit: work added later is asked about again.
-        subject = f"{found.tree.store}:{found.tree.branch}@{tip}->{into}"
-        wanted = {subject: words}
-        await self._approvals.ask(ApprovalKind.WORKTREE_MERGE, caller.id, wanted, self._limits.approval_wait_s)
-        outcome = await self._trees.merge(found.tree, commit=tip)
-        decision = "merged" if outcome.merged else "conflict"
-        await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", decision, found.session.id))
-        return _view(found, await self._trees.status(found.tree)), outcome
+        whose = found.session.id
+        async with self._speaking(whose):
+            state = await self._trees.status(found.tree)
+            tip, into = _mergeable(found.tree, state)
+            caller = await self._session(actor)
+            words = (
+                f"Merging branch {found.tree.branch} at {tip[:12]} into {into} of {found.tree.repo} for {caller.label}"
+            )
+            # What is approved is this very commit: work added later is asked about again.
+            subject = f"{found.tree.store}:{found.tree.branch}@{tip}->{into}"
+            wanted = {subject: words}
+            await self._approvals.ask(ApprovalKind.WORKTREE_MERGE, caller.id, wanted, self._limits.approval_wait_s)
+            outcome = await self._trees.merge(found.tree, commit=tip)
+            decision = "merged" if outcome.merged else "conflict"
+            await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", decision, whose))
+            state = await self._trees.status(found.tree)
+        into, *conflicts = await self._names([outcome.into, *outcome.conflicts], whose)
+        shown = replace(outcome, into=into, conflicts=tuple(conflicts))
+        return await self._readable(_view(found, state), whose), shown
+
+    async def _readable(self, view: TreeView, whose: str) -> TreeView:
+        """The same with no name in it that the screen withholds."""
+        names = [view.branch, view.folder, *view.conflicts, *view.notes]
+        branch, folder, *rest = await self._names(names, whose)
+        count = len(view.conflicts)
+        return replace(
+            view, branch=branch, folder=folder, conflicts=tuple(rest[:count]), notes=tuple(rest[count:])
+        )  # fmt: skip
+
+    async def _names(self, names: Sequence[str], whose: str) -> list[str]:
+        """Names from git as a model may read them: those that the screen withholds are replaced, the rest stay.
+
+        All are, when it is only what they say together that it withholds.
+        """
+        if not await self._withheld(*names):
+            return list(names)
+        alone = [await self._withheld(name) for name in names]
+        await self._note_withheld(whose)
+        return [WITHHELD_NAME if bad or not any(alone) else name for name, bad in zip(names, alone, strict=True)]
+
+    @asynccontextmanager
+    async def _speaking(self, whose: str | None = None) -> AsyncIterator[None]:
+        """Inside, a refusal that quotes what the screen withholds keeps its code and loses its words."""
+        try:
+            yield
+        except MeshError as error:
+            quoted = [str(value) for value in error.details.values()]
+            if not await self._withheld(error.message, *quoted):
+                raise
+            if whose is not None:
+                await self._note_withheld(whose)
+            raise MeshError(
+                error.code,
+                "This was not done. Why names a branch, folder or file which reads like an instruction, so the words "
+                "are withheld. Tell the person: they can look with git, and answer what is asked in helio approvals.",
+            ) from None
+
+    async def _note_withheld(self, whose: str) -> None:
+        await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", "name_withheld", whose))
+
+    async def _withheld(self, *texts: str) -> bool:
+        verdict = await self._screener.screen([Field(name="name", text=text) for text in texts])
+        return verdict.decision is Decision.WITHHOLD
 
     async def _session(self, actor: Address) -> Session:
         session = await self._store.read(lambda reader: reader.session(actor.session or ""))

@@ -180,7 +180,14 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ledger=ledger,
             limits=limits,
         )
-        grounds = Grounds(store=store, trees=Worktrees(home, limits), approvals=approvals, ledger=ledger, limits=limits)
+        grounds = Grounds(
+            store=store,
+            screener=screener,
+            trees=Worktrees(home, limits),
+            approvals=approvals,
+            ledger=ledger,
+            limits=limits,
+        )
         command, variables = own_command()
         # An agent hands on few variables: what this program needs to be found goes before its own words.
         helio = ("/usr/bin/env", *(f"{name}={value}" for name, value in variables.items()), *command)

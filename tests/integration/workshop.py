@@ -179,7 +179,10 @@ class Workshop:
         attachments = Attachments(
             store=store, files=files, approvals=approvals, bells=bells, ledger=ledger, limits=limits
         )
-        grounds = Grounds(store=store, trees=Worktrees(home, limits), approvals=approvals, ledger=ledger, limits=limits)
+        grounds = Grounds(
+            store=store, screener=RuleScreener(), trees=Worktrees(home, limits), approvals=approvals, ledger=ledger,
+            limits=limits,
+        )  # fmt: skip
         workrooms = Workrooms(store=store, drivers=drivers, ledger=ledger)
         equipment = Equipment(folder=home / "agents", helio=("helio",))
         environment = {"PATH": os.environ["PATH"], "HELIOGRAPH_HOME": str(home), "WHOSE": "the node's"}
