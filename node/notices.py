@@ -28,7 +28,8 @@ SEVERAL = "[heliograph] Several messages wait for you. Call the read_inbox tool 
 _SECOND_US = 1_000_000
 _BATCH = 256
 # A line was typed, and it is not known what became of it: it counts as a try, for nobody may be flooded with lines.
-_MAYBE_ENTERED = frozenset({HeldReason.UNCONFIRMED, HeldReason.SWALLOWED})
+_NOT_ENTERED = frozenset({HeldReason.SWALLOWED, HeldReason.STANDING})
+_MAYBE_ENTERED = _NOT_ENTERED | {HeldReason.UNCONFIRMED}
 
 
 class NoticeTyper(Protocol):
@@ -194,7 +195,7 @@ class Notices:
                 if now - message.ladder.recorded_us > self._limits.notice_held_s * _SECOND_US:
                     told += self._tell_held(tx, exchange, message, typed.held)
                 unproven = typed.held in _MAYBE_ENTERED
-                pause = self._pause(typed.held, tx.session(owed.session))
+                pause = self._pause(owed, typed.held, tx.session(owed.session))
                 tx.put_off(owed.outbox, now + pause * _SECOND_US, unproven=unproven)
         return tuple(told)
 
@@ -209,9 +210,13 @@ class Notices:
         self._ledger.write_notes(tx, exchange, (Note(to=message.sender, text=text, about=message.id),))
         return (exchange.address(message.sender),)
 
-    def _pause(self, held: HeldReason, session: Session | None) -> int:
+    def _pause(self, owed: Owed, held: HeldReason, session: Session | None) -> int:
         """Seconds until the next try. Where a line may have been entered, as long as after a notice."""
         ended = session is None or session.status is SessionStatus.ENDED
+        # A busy agent takes an Enter for a line end, or drops a paste while it draws its first screen. Once only: one
+        # that hangs must not get many at a time.
+        if held in _NOT_ENTERED and not owed.unproven:
+            return self._limits.notice_retry_s
         if held in _MAYBE_ENTERED or (held is HeldReason.GONE and ended):
             return self._limits.notice_again_s
         # One that is being started, or was since this was tried, is there in a moment.

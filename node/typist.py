@@ -1,11 +1,16 @@
-"""The one way in which a notice is typed at an agent's prompt: every doubt holds it, and Enter is pressed once."""
+"""The one way in which a notice is typed at an agent's prompt: every doubt holds it.
+
+Enter is pressed once in an attempt, and once more in a later one where the notice still stands at the prompt: a busy
+agent may take it for a line end, and the line would stay in the person's way. Never a third time: keys wait in the
+terminal of a program that hangs, and all arrive when it wakes.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from node.core.errors import ErrorCode, MeshError
@@ -24,6 +29,7 @@ from node.core.prompt import (
 from node.platform import clocks, processes
 
 NOTICE_CHARACTERS: Final = 400
+MOST_ENTERS: Final = 2
 SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "mksh", "tcsh", "csh", "nu", "pwsh", "xonsh"})
 
 # A typed digit answers the permission dialogs of agent CLIs, even without Enter.
@@ -48,11 +54,13 @@ class Pace:
     """How long typing takes its time, in seconds.
 
     `shown`: until a paste stands in the box; `settle`: before Enter, longer than programs which take a quick Enter for
-    a line end; `confirmed`: until a turn is seen; `poll`: between two looks; `person`: how long a person's key counts.
+    a line end, and `slower` times as long as the program took to show the paste, where that is more; `confirmed`: until
+    a turn is seen; `poll`: between two looks; `person`: how long a person's key counts.
     """
 
-    shown: float = 1.0
+    shown: float = 3.0
     settle: float = 0.3
+    slower: float = 4.0
     confirmed: float = 5.0
     poll: float = 0.05
     person: float = 2.0
@@ -81,6 +89,14 @@ class Keyboard(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Standing:
+    """A notice of ours in an input box, and how often Enter was pressed on it."""
+
+    text: str
+    entered: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
     """One notice on its way to one prompt."""
 
@@ -99,8 +115,8 @@ class Typist:
         self._pace = pace
         # The second for a pane is held, not queued: what was judged for it would be stale by its turn.
         self._busy: set[PaneRef] = set()
-        # Notices of ours which stand at a prompt without Enter, "" once it was pressed: one a pane, forgotten with it.
-        self._standing: dict[PaneRef, str] = {}
+        # What was pasted last: one a pane, forgotten with it.
+        self._standing: dict[PaneRef, _Standing] = {}
 
     def keep_only(self, living: tuple[PaneRef, ...]) -> None:
         """Forget every pane that is not among `living`."""
@@ -139,13 +155,17 @@ class Typist:
             return held
         # A notice of an attempt that stopped before Enter points at the same inbox: entering that one is enough. A node
         # that was killed right then does not remember it, but nobody else writes that very line.
-        text = self._standing.get(job.ref, job.text)
-        if not text or not stands(look.screen, job.profile, text):
+        standing = self._standing.get(job.ref, _Standing(text=job.text))
+        clock = asyncio.get_running_loop().time
+        pasted = clock()
+        text = standing.text
+        if standing.entered >= MOST_ENTERS or not stands(look.screen, job.profile, text):
             text = job.text
             held = await self._put(job, look)
             if held is not None:
                 return held
-        await asyncio.sleep(self._pace.settle)
+        # A program that is slow now is slow to be done with the paste, too.
+        await asyncio.sleep(max(self._pace.settle, self._pace.slower * (clock() - pasted)))
         look = await self._keyboard.look(job.ref)
         if look is None:
             return HeldReason.GONE
@@ -164,7 +184,7 @@ class Typist:
             return _HELD_BY_SCREEN[shown]
         if not await self._keyboard.paste(job.ref, look, job.text):
             return HeldReason.UNKNOWN_SCREEN
-        self._standing[job.ref] = job.text
+        self._standing[job.ref] = _Standing(text=job.text)
         seen = await self._seen(job, self._pace.shown, lambda screen: stands(screen, job.profile, job.text))
         return None if seen else HeldReason.SWALLOWED
 
@@ -183,12 +203,17 @@ class Typist:
             try:
                 if not await self._keyboard.enter(job.ref, look):
                     return HeldReason.UNKNOWN_SCREEN
-                self._standing[job.ref] = ""
+                before = self._standing.get(job.ref, _Standing(text=text))
+                self._standing[job.ref] = replace(before, entered=before.entered + 1)
                 confirmed = await self._seen(job, self._pace.confirmed, taken, hook)
             finally:
                 if hook is not None:
                     hook.cancel()
-        return None if confirmed else HeldReason.UNCONFIRMED
+        if confirmed:
+            return None
+        look_now = await self._keyboard.look(job.ref)
+        still = look_now is not None and stands(look_now.screen, job.profile, text)
+        return HeldReason.STANDING if still else HeldReason.UNCONFIRMED
 
     async def _seen(
         self, job: _Job, seconds: float, true_of: Callable[[Screen], bool], hook: asyncio.Task[None] | None = None

@@ -49,6 +49,7 @@ class HeldReason(StrEnum):
     UNKNOWN_SCREEN = "unknown_screen"
     SWALLOWED = "swallowed"
     UNCONFIRMED = "unconfirmed"
+    STANDING = "standing"
     TYPING = "typing"
 
     @property
@@ -69,6 +70,7 @@ _HELD_WORDS: Final = {
     HeldReason.UNKNOWN_SCREEN: "its screen does not show an empty prompt",
     HeldReason.SWALLOWED: "the prompt did not show the notice",
     HeldReason.UNCONFIRMED: "the notice was entered, but no turn was seen to start",
+    HeldReason.STANDING: "the notice stands at its prompt: Enter was taken for a line end",
     HeldReason.TYPING: "somebody is typing in its terminal",
 }
 

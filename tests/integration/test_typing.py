@@ -88,13 +88,15 @@ def test_a_program_that_takes_a_quick_enter_for_a_line_end_gets_one_turn(tmp_pat
     asyncio.run(scenario())
 
 
-def test_an_enter_that_only_breaks_the_line_is_unconfirmed_and_never_repeated(tmp_path: Path) -> None:
+def test_an_enter_that_only_breaks_the_line_is_repeated_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with terminal(tmp_path, Pace(confirmed=0.5)) as tmux:
             ref, tui = await ready_tui(tmux, tmp_path, "--style", "box", "--early-enter-ms", "60000")
-            assert (await tmux.type_notice(ref, NOTICE, BOX, idle)).held is HeldReason.UNCONFIRMED
+            for newlines in (1, 2):
+                assert (await tmux.type_notice(ref, NOTICE, BOX, idle)).held is HeldReason.STANDING
+                assert len(tui.events("newline")) == newlines
             assert (await tmux.type_notice(ref, NOTICE, BOX, idle)).held is HeldReason.DRAFT
-            assert len(tui.events("newline")) == 1
+            assert len(tui.events("newline")) == 2
             assert len(tui.events("paste")) == 1
 
     asyncio.run(scenario())

@@ -238,6 +238,21 @@ async def test_a_prompt_that_never_answers_is_not_typed_at_for_ever(tmp_path: Pa
         assert "noticed 0 times" not in told
 
 
+@pytest.mark.parametrize("reason", [HeldReason.STANDING, HeldReason.SWALLOWED])
+@scenario
+async def test_a_notice_without_effect_is_tried_again_soon_once(tmp_path: Path, reason: HeldReason) -> None:
+    async with running(tmp_path) as mesh:
+        alice, bob = await pair(mesh)
+        await alice.request(bob)
+        mesh.typer.script[bob.session.id] = deque([HELD[reason]] * 1000)
+
+        tried = []
+        for seconds in (4, 10, 5, 175, 5):
+            await mesh.tick(seconds)
+            tried.append(mesh.typer.tries.count(bob.session.id))
+        assert tried == [1, 1, 2, 2, 3]
+
+
 @scenario
 async def test_a_report_is_quiet_for_three_minutes(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
