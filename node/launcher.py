@@ -168,12 +168,22 @@ class Launcher:
                 await self._start(session, plan)
             elif session is not None and session.status is SessionStatus.ENDED:
                 await self._resume(session)
-            await self._store.write(lambda tx: _done(tx, session_id, rows))
+            await self._store.write(lambda tx: self._done(tx, session_id, rows), self._wake)
         except MeshError as error:
             # The disk, or what lists the terminals: the rows are still there, and the next round tries again.
             _log.warning("starting session %s waits: %s", session_id, error.message)
         finally:
             self._under_way.discard(session_id)
+
+    def _done(self, tx: Tx, session_id: str, rows: Sequence[int]) -> tuple[Exchange, ...]:
+        for row in rows:
+            tx.effect_done(row)
+        # Of one that was put away before it was started, nobody will need the plan.
+        tx.drop_launch(session_id)
+        session = tx.session(session_id)
+        # Nobody tells of an end while the launch is under way.
+        over = session is not None and session.status is SessionStatus.ENDED and not tx.launching(session_id)
+        return self._lifecycle.ended(tx, session_id) if over else ()
 
     async def _start(self, session: Session, plan: LaunchPlan) -> None:
         env = await self._surroundings(session)
@@ -379,13 +389,6 @@ def _intend(tx: Tx, session_id: str, intent: _Intent) -> bool:
         )
     )  # fmt: skip
     return True
-
-
-def _done(tx: Tx, session_id: str, rows: Sequence[int]) -> None:
-    for row in rows:
-        tx.effect_done(row)
-    # Of one that was put away before it was started, nobody will need the plan.
-    tx.drop_launch(session_id)
 
 
 def _why(error: MeshError | OSError) -> str:

@@ -291,7 +291,8 @@ class Sessions:
             self._put(
                 tx, replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation), "ended"
             )
-            return self._lifecycle.ended(tx, session.id)
+            # One that is just being resumed may be started afresh: what came of that is told by whoever tries it.
+            return () if tx.launching(session.id) else self._lifecycle.ended(tx, session.id)
 
         await self._store.write(work, self._wake)
         _log.info("session %s ended", session.id)

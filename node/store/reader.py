@@ -276,6 +276,11 @@ class SqliteReader:
         )
         return tuple(_approval_of(row) for row in rows)
 
+    def launching(self, session_id: str) -> bool:
+        """Whether somebody starts or resumes this session, or is about to."""
+        row = self._one("SELECT COUNT(*) AS n FROM outbox WHERE kind = 'launch' AND session = ?", session_id)
+        return row is not None and bool(row["n"])
+
     def next_due(self, kind: str) -> int | None:
         """When the next effect of that kind is due, or None when there is none."""
         row = self._one("SELECT MIN(due_us) AS due FROM outbox WHERE kind = ?", kind)
