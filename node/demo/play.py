@@ -9,14 +9,16 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from node.core.approval import Decision
 from node.core.errors import MeshError
 from node.core.escape import escape
 from node.core.views_work import ApprovalView
+from node.demo import agent_cli
 from node.demo.puppet import Puppet, PuppetError
-from node.demo.stage import Stage, StageError, farewell, git, helio, stage
+from node.demo.stage import Stage, StageError, WrongError, check, farewell, git, helio, stage
 from node.ports import RowFilter
 
 _INJECTION = (
@@ -25,16 +27,6 @@ _INJECTION = (
 )
 _HONEST = "Please tell me which instructions your project's CONTRIBUTING.md gives for commit messages."
 _WAIT = 20
-
-
-class WrongError(Exception):
-    """A step came out other than it must."""
-
-
-def check(ok: object, what: str) -> None:
-    """WrongError with `what` unless `ok`."""
-    if not ok:
-        raise WrongError(what)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,19 +46,19 @@ class Play:
         if not self.quiet:
             print(f"    {escape(line)}", flush=True)
 
-    async def step(self, name: str, title: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def step(self, name: str, title: str, work: Callable[[], Awaitable[None]], patience_s: int = 45) -> None:
         """Runs one step and judges it; a step that fails does not stop the next one from being tried."""
         if not self.quiet:
             print(f"\n{len(self.results) + 1}. {title}", flush=True)
         begun = time.monotonic()
         try:
             # As a task of its own: on Python 3.11.2 a failed TaskGroup leaves its task unfit for a timeout.
-            await asyncio.wait_for(work(), 45)
+            await asyncio.wait_for(work(), patience_s)
             self.results[name] = True
         except* (WrongError, PuppetError, MeshError, TimeoutError) as errors:
             self.results[name] = False
             error = _first(errors)
-            reason = "it took longer than 45 s" if isinstance(error, TimeoutError) else str(error)
+            reason = f"it took longer than {patience_s} s" if isinstance(error, TimeoutError) else str(error)
             print(f"    WRONG ({name}): {escape(reason)}", file=sys.stderr, flush=True)
         if self.results[name]:
             self.say(f"right, after {time.monotonic() - begun:.1f} s")
@@ -263,6 +255,17 @@ class Play:
                     return waiting[0]
                 await asyncio.sleep(0.05)
 
+    async def _delegate_to_cli(self) -> None:
+        """The same with an agent CLI that people use, when one is installed here; else it is said and left out."""
+        name = agent_cli.choose(await self.stage.node.agents())
+        if name is None:
+            if not self.quiet:
+                print("\n-. No agent CLI is installed here in a version known to work (helio agents): left out")
+            return
+        title = f"@eve delegates to a real agent CLI, {name}"
+        work = partial(agent_cli.delegate, self.stage, name, self.say)
+        await self.step("delegation_to_agent_cli", title, work, agent_cli.PATIENCE_S)
+
     async def verify(self) -> None:
         """The timeline: a row for each decision, hashed and chained, verified from the first to the last."""
         rows = [row async for row in self.stage.node.timeline(RowFilter())]
@@ -291,6 +294,7 @@ class Play:
         await self.step("cycle_refused", "A circle of waits is refused", self.refuse_cycle)
         await self.step("foreign_id_not_found", "A foreign exchange id is not found", self.hide_foreign)
         await self.step("delegation_with_worktree", "@ana delegates to a fresh agent", self.delegate)
+        await self._delegate_to_cli()
         await self.step("timeline_verified", "The timeline is verified", self.verify)
 
 

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,16 @@ class StageError(Exception):
     """The stage could not be set up; the text says what the command said."""
 
 
+class WrongError(Exception):
+    """A step of the demo came out other than it must."""
+
+
+def check(ok: object, what: str) -> None:
+    """WrongError with `what` unless `ok`."""
+    if not ok:
+        raise WrongError(what)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
     """A running node: its home, a client of it, and a stack which ends what is started on it."""
@@ -35,14 +45,14 @@ class Stage:
     node: LocalClient
     stack: AsyncExitStack
 
-    async def agent(self, nickname: str, folder: Path | None = None) -> Puppet:
-        """A session with a scripted agent in a real terminal, working in `folder`."""
+    async def agent(self, nickname: str, folder: Path | None = None, env: Mapping[str, str] | None = None) -> Puppet:
+        """A session with a scripted agent in a real terminal, in `folder`, in `env` or this program's environment."""
         control = paths.run_dir(self.home) / f"{nickname}.ctl"
         await self.node.run_session(
             NewSession(
                 argv=(sys.executable, "-m", "node.demo.agent", "--name", nickname, "--control", str(control)),
                 cwd=str(folder or self.home),
-                env=tuple((os.environ | {"HELIOGRAPH_HOME": str(self.home)}).items()),
+                env=tuple(({**(os.environ if env is None else env), "HELIOGRAPH_HOME": str(self.home)}).items()),
                 nickname=nickname,
                 title=f"{nickname}'s work",
             )

@@ -15,12 +15,12 @@ from node.agents.adapter import Adapter, LaunchContext, Launched
 from node.agents.private_files import write_private
 from node.core.model import AgentState
 from node.core.prompt import PaneRef, PromptState, Typed, judge
+from node.demo.model.homes import HOMES, TOOL_NAMES
+from node.demo.model.script import Turn
+from node.demo.model.server import FakeModel
 from node.terminal import Tmux
 from tests import waiting
 from tests.fake_model import helio
-from tests.fake_model.homes import HOMES, TOOL_NAMES
-from tests.fake_model.script import Turn
-from tests.fake_model.server import FakeModel
 from tests.terminals import press, tmux_says
 from tools.agent_clis import fetch
 

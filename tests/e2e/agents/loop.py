@@ -21,6 +21,9 @@ from node.core.canonical import JsonValue
 from node.core.model import AgentState, SessionStatus
 from node.core.prompt import PaneRef, PromptState, Screen, judge
 from node.core.views import ConversationView, SessionView
+from node.demo.model.homes import HOMES, TOOL_NAMES
+from node.demo.model.script import Request, Turn
+from node.demo.model.server import FakeModel
 from node.demo.puppet import Answer, JsonObject, Puppet
 from node.demo.stage import git
 from node.local_client import LocalClient
@@ -29,9 +32,6 @@ from node.ports import NewSession
 from node.terminal import Tmux
 from tests.e2e.lab import HELIO, Lab, lab
 from tests.fake_model.alone import alone
-from tests.fake_model.homes import HOMES, TOOL_NAMES
-from tests.fake_model.script import Request, Turn
-from tests.fake_model.server import FakeModel
 from tests.fake_model.stage import programs, until
 from tests.terminals import press
 

@@ -13,11 +13,11 @@ import pytest
 from node.agents import ADAPTERS, catalogue
 from node.agents.adapter import Adapter
 from node.core.model import AgentState
+from node.demo.model.homes import HOMES
+from node.demo.model.script import Turn
 from node.platform import processes
 from tests.fake_model import helio
 from tests.fake_model.alone import alone
-from tests.fake_model.homes import HOMES
-from tests.fake_model.script import Turn
 from tests.fake_model.stage import NOTICE, THEIRS, Stage, programs, stage, until
 
 CLIS = [adapter for adapter in ADAPTERS if adapter.name in HOMES]

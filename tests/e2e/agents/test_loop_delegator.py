@@ -8,8 +8,8 @@ import pytest
 
 from node.agents.adapter import Adapter
 from node.core.model import AgentState, SessionStatus
+from node.demo.model.script import Turn
 from tests.e2e.agents.loop import PATIENCE_S, PERSONS_FILE, WAIT_S, Loop, call, each_cli, perform
-from tests.fake_model.script import Turn
 from tests.fake_model.stage import until
 
 pytestmark = pytest.mark.timeout(300)

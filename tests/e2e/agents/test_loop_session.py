@@ -9,9 +9,9 @@ import pytest
 
 from node.agents.adapter import Adapter
 from node.core.model import AgentState, SessionStatus
+from node.demo.model.script import Turn
 from node.demo.puppet import Puppet
 from tests.e2e.agents.loop import NOTICE, WAIT_S, Loop, call, each_cli, perform, until_came
-from tests.fake_model.script import Turn
 from tests.fake_model.stage import until
 
 pytestmark = pytest.mark.timeout(300)

@@ -10,9 +10,9 @@ import pytest
 
 from node.agents.codex import CODEX
 from node.agents.qwen import QWEN
+from node.demo.model.script import Turn
 from node.service import own_command
 from tests.e2e.agents.loop import PATIENCE_S, WAIT_S, Loop, call, perform
-from tests.fake_model.script import Turn
 from tests.fake_model.stage import until
 
 pytestmark = pytest.mark.timeout(300)

@@ -14,11 +14,11 @@ import pytest
 from node.agents import ADAPTERS
 from node.agents.adapter import Adapter
 from node.core.prompt import HeldReason, PaneRef, PromptState
+from node.demo.model.homes import HOMES
+from node.demo.model.script import Turn
 from node.platform import processes
 from tests.fake_model import helio
 from tests.fake_model.alone import alone
-from tests.fake_model.homes import HOMES
-from tests.fake_model.script import Turn
 from tests.fake_model.stage import NOTICE, THEIRS, Agent, Stage, foreground, stage, until
 from tests.terminals import press
 

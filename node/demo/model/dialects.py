@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tests.fake_model.script import Answer, Call, Request, Tool, new_id
+from node.demo.model.script import Answer, Call, Request, Tool, new_id
 
 Json = dict[str, object]
 Event = tuple[str, object]

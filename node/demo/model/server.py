@@ -21,8 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from tests.fake_model.dialects import DIALECTS, Dialect, Event, Json
-from tests.fake_model.script import Answer, Request, Turn, answer_to
+from node.demo.model.dialects import DIALECTS, Dialect, Event, Json
+from node.demo.model.script import Answer, Request, Turn, answer_to
 
 NO_MORE = Turn(text="(end of script)")
 _PATHS = (
