@@ -97,6 +97,49 @@ async def test_a_resumed_agent_that_speaks_is_believed_at_once(tmp_path: Path) -
 
 
 @scenario
+async def test_an_end_right_after_a_resume_is_told_by_the_fresh_start_alone(tmp_path: Path) -> None:
+    """A slow machine: the agent is seen to run, then to have ended, before it is given up."""
+    async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.read()
+        await boss.send(Steer(exchange=None, text="Go on."))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(at.launcher.launch_due())
+            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
+                await at.mesh.caught_up()
+            await ended(at, delegate)
+        (note,) = await notes(at, boss)
+        assert "a fresh one was started" in note
+        rows = [row["decision"] for row in await at.mesh.rows(engine="session")]
+        assert rows == ["reserved", "started", "ended", "resumed", "ended", "started_fresh"]
+
+
+@scenario
+async def test_an_end_that_nobody_saw_while_it_was_resumed_is_told_once(tmp_path: Path) -> None:
+    """It ended, and starting it again fails: its asker knows that it has nobody."""
+    async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.read()
+        await boss.send(Steer(exchange=None, text="Go on."))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(at.launcher.launch_due())
+            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
+                await at.mesh.caught_up()
+            at.terminals.refuse = MeshError(ErrorCode.UNAVAILABLE, "No tmux.")
+            await ended(at, delegate)
+        told = await notes(at, boss)
+        assert [("could not be started again" in note, "ended without delivering" in note) for note in told] == [
+            (True, False), (False, True),
+        ]  # fmt: skip
+        # The next message wakes it again.
+        await boss.read()
+        await boss.send(Steer(exchange=None, text="Go on."))
+        assert await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id))
+
+
+@scenario
 async def test_an_agent_that_cannot_be_started_again_is_told_of(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
         boss, delegate = await claude_delegate(at, tmp_path)
