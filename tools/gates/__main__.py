@@ -25,7 +25,7 @@ def all_gates(selection: Selection, *, strict: bool) -> list[Gate]:
         command_gate("generated code", "python", "tools/gen_proto.py", "--check"),
         command_gate("tool catalogue", "python", "-m", "tools.gen_catalogue", "--check"),
         wheel.gate(),
-        *([command_gate("agent CLIs", "python", "tools/agent_clis/fetch.py")] if selection.agents else []),
+        *([tests_gate.agent_clis(strict=strict)] if selection.agents and not selection.fast else []),
         tests_gate.gate(selection, strict=strict),
     ]
 
@@ -38,7 +38,9 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--fast", action="store_true", help="leave the end-to-end tests out")
     parser.add_argument(
-        "--agents", action="store_true", help="fetch the pinned agent CLIs from npm and test with the real ones, too"
+        "--no-agents",
+        action="store_true",
+        help="do not fetch the pinned agent CLIs from npm and test with them",
     )
     parser.add_argument("-k", dest="expression", metavar="EXPR", help="only the tests that match, as for pytest -k")
     options = parser.parse_args(argv)
@@ -47,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
     except setup_env.SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 2
-    selection = Selection(expression=options.expression, fast=options.fast, agents=options.agents)
+    selection = Selection(expression=options.expression, fast=options.fast, agents=not options.no_agents)
     results = run_gates(all_gates(selection, strict=options.strict))
     print(summary(results), flush=True)
     return 0 if all(result.outcome.passed for result in results) else 1

@@ -1,0 +1,74 @@
+"""What a node knows of others: peers that it is paired with, what each may do, how the link to each stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Grant(StrEnum):
+    """What one node lets another do. Directed: what A grants to B says nothing of what B grants to A."""
+
+    REQUEST = "request"
+    MIRROR_PANEL = "mirror-panel"
+    MIRROR_TIMELINE = "mirror-timeline"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A node that a person has paired with this one.
+
+    `spki` is the SHA-256 (hex) of its public key, the pin that every call is held to; `certificate` is its newest
+    self-signed certificate (PEM). `addresses` are literal "host:port" to dial, best first. `given` is what it may do
+    here, `got` what it last said that this node may do there. Times are microseconds of UTC.
+    """
+
+    id: str
+    name: str
+    spki: str
+    certificate: str
+    addresses: tuple[str, ...]
+    given: frozenset[Grant]
+    got: frozenset[Grant]
+    paired_us: int
+    seen_us: int | None = None
+
+
+class LinkState(StrEnum):
+    """How the one outbound channel to a peer stands."""
+
+    OFF = "off"
+    CONNECTING = "connecting"
+    UP = "up"
+    DOWN = "down"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """The link to a peer: since when it is in this state, at which address, and what was measured on it.
+
+    `tls` and `group` are as the TLS library names them ("TLSv1.3", "X25519MLKEM768"); `why` says why it is not up.
+    """
+
+    state: LinkState
+    since_us: int
+    address: str = ""
+    rtt_us: int | None = None
+    tls: str = ""
+    group: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """A node that announces itself on the local network: a hint where to dial, proof of nothing.
+
+    `prefix` is the beginning of its fingerprint as it claims it. `addresses` are literal "host:port", best first;
+    an IPv6 link-local one carries the scope of the interface that it was heard on.
+    """
+
+    prefix: str
+    version: str
+    addresses: tuple[str, ...]
+    seen_us: int

@@ -1,0 +1,68 @@
+"""The ports of the mesh: what the doors and clients between nodes need of services, and the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from node.core.mesh import Grant, Link, Peer, Sighting
+
+
+class PeerBook(Protocol):
+    """Whom this node trusts: asked on every handshake and every call, so it is answered from memory."""
+
+    def peers(self) -> tuple[Peer, ...]:
+        """All peers, by name."""
+        ...
+
+    def pinned(self, spki: str) -> Peer | None:
+        """The peer whose public key has this SHA-256 (hex), or None for a stranger."""
+        ...
+
+    async def refused(self, reason: str, *, spki: str, address: str) -> None:
+        """A row for a call that was turned away; `reason` is a code. Limited in rate, and counted beyond that."""
+        ...
+
+    async def seen(self, peer_id: str, address: str) -> None:
+        """The peer proved itself from there; its address moves to the front. Not written more than once a minute."""
+        ...
+
+    async def granted(self, peer_id: str, got: frozenset[Grant]) -> None:
+        """The peer said what this node may do there."""
+        ...
+
+    async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
+        """The peer has a new key, signed by the old; TAMPERED when the signature does not fit."""
+        ...
+
+
+class Calls(Protocol):
+    """What a peer may be told or do on the node-to-node port; each is asked with a peer that is proven."""
+
+    def grants_for(self, peer: Peer) -> frozenset[Grant]:
+        """What the peer may do here now."""
+        ...
+
+
+class Links(Protocol):
+    """The outbound channels, one for each wanted peer."""
+
+    def link(self, peer_id: str) -> Link:
+        """How the link stands."""
+        ...
+
+    def wanted(self, peers: Sequence[Peer]) -> None:
+        """Keep a link to each of these and to nobody else; a peer that changed is dialled anew."""
+        ...
+
+    def hint(self, peer_id: str, addresses: Sequence[str]) -> None:
+        """Addresses seen on the network, to be tried before the ones on record."""
+        ...
+
+
+class Sightings(Protocol):
+    """What discovery hears."""
+
+    def sightings(self) -> Mapping[str, Sighting]:
+        """The nodes that announce themselves now, by instance name."""
+        ...
