@@ -122,6 +122,12 @@ class Ledger:
         if session is not None and session.status is SessionStatus.ENDED and session.profile in self.resumable:
             tx.add_effect(Launch(session=session_id), self.now_us())
 
+    def wake_for_missed(self, tx: Tx, session_id: str, since: int) -> None:
+        """Starts an agent again whose end is being noted, if a message came since it was last seen to run."""
+        waiting = tx.unread(Address(node=self.node, session=session_id), None, self._limits.inbox_batch)
+        if any(message.kind in _WORTH_WAKING and message.ladder.recorded_us >= since for message in waiting):
+            self._wake(tx, session_id)
+
     def landed(self, tx: Tx, message: Message) -> Message:
         """The files of a message are in its reader's inbox: it can be read, and is worth a notice."""
         exchange = tx.exchange_with(message)

@@ -11,7 +11,7 @@ from node.core.approval import Approval
 from node.core.commands import Arrival, Command, Peer, Receipt
 from node.core.effects import Effect
 from node.core.model import Address, Conversation, Exchange, Ladder, Message, Session
-from node.core.prompt import PaneRef
+from node.core.prompt import PaneRef, PromptProfile
 from node.core.screen import Field, Verdict
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
@@ -194,6 +194,9 @@ class Terminals(Protocol):
     async def kill(self, pane: PaneRef) -> None: ...
     async def rename(self, pane: PaneRef, name: str) -> None: ...
     def attach_argv(self, pane: PaneRef) -> tuple[str, ...]: ...
+    async def wake_suspended(self, pane: PaneRef, profile: PromptProfile) -> None:
+        """Lets an agent go on that has suspended itself: there is no shell in its terminal that could. Asked often."""
+        ...
 
 
 class Bells(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from node.agents import adapter_for
+from node.agents import adapter_for, adapter_named
 from node.core import policy
 from node.core.agent_state import AgentConversation
 from node.core.errors import ErrorCode, MeshError
@@ -54,6 +54,8 @@ class Sessions:
         self._lifecycle = lifecycle
         self._bells = bells
         self._ledger = ledger
+        # When each running session was last seen to run.
+        self._alive_us: dict[str, int] = {}
         self._limits = limits
         self._equipment = equipment
         self._places = places
@@ -276,12 +278,19 @@ class Sessions:
         """Compares the records with the panes that exist; notes sessions which ended meanwhile."""
         # In this order: a session that is recorded after the look at the panes must not count as ended.
         sessions = await self._store.read(lambda reader: reader.sessions())
+        now = self._ledger.now_us()
         panes = set(await self._terminals.panes())
+        before, self._alive_us = self._alive_us, {}
         for session in sessions:
-            if session.status is SessionStatus.RUNNING and session.pane not in panes:
-                await self._note_end(session)
+            if session.status is not SessionStatus.RUNNING or session.pane is None:
+                continue
+            if session.pane not in panes:
+                await self._note_end(session, before.get(session.id))
+            else:
+                self._alive_us[session.id] = now
+                await self._terminals.wake_suspended(session.pane, adapter_named(session.profile).prompt)
 
-    async def _note_end(self, session: Session) -> None:
+    async def _note_end(self, session: Session, alive_us: int | None) -> None:
         ended = self._changed(session, status=SessionStatus.ENDED, state=AgentState.ENDED)
 
         def work(tx: Tx) -> tuple[Exchange, ...]:
@@ -291,6 +300,8 @@ class Sessions:
             self._put(
                 tx, replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation), "ended"
             )
+            if alive_us is not None:
+                self._ledger.wake_for_missed(tx, now.id, alive_us)
             # One that is just being resumed may be started afresh: what came of that is told by whoever tries it.
             return () if tx.launching(session.id) else self._lifecycle.ended(tx, session.id)
 

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.model import AgentState
 from node.core.prompt import PaneRef, PromptProfile, Screen, Typed
 from node.platform import launch, paths, processes
-from node.typist import Look, Pace, Typist
+from node.typist import Look, Pace, Typist, suspended
 
 TMUX_TIMEOUT_SECONDS: Final = 10.0
 NAME_CHARACTERS: Final = 64
@@ -72,6 +73,8 @@ class Tmux:
         self._configuration = socket.with_name(socket.name + ".conf")
         self._program = program
         self._typist = Typist(self, pace or Pace())
+        # Panes of full-screen programs that were in line mode when last looked at.
+        self._maybe_suspended: set[PaneRef] = set()
 
     # --- panes ---------------------------------------------------------------------------------------------------
 
@@ -109,6 +112,7 @@ class Tmux:
         listing = await self._tmux(("list-panes", "-a", "-F", _PANES), missing="")
         found = await asyncio.to_thread(self._living, listing)
         self._typist.keep_only(found)
+        self._maybe_suspended &= set(found)
         return found
 
     async def forget_unstarted(self) -> None:
@@ -130,6 +134,22 @@ class Tmux:
         process = processes.read(ref.pid)
         # Looked at last: a number that was taken by another process shows now.
         return found if process is not None and process.start == ref.started else {}
+
+    async def wake_suspended(self, ref: PaneRef, profile: PromptProfile) -> None:
+        """Sends SIGCONT to a full-screen agent whose terminal is in line mode at two looks in a row.
+
+        On Ctrl-Z some put the terminal back and wait to be continued, but are never stopped: the system does not stop
+        a process without a parent of its own session. At one look it may have just begun.
+        """
+        waits = profile.box_end is not None and await asyncio.to_thread(suspended, ref, profile)
+        if not waits:
+            self._maybe_suspended.discard(ref)
+        elif ref in self._maybe_suspended:
+            self._maybe_suspended.discard(ref)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(ref.pid, signal.SIGCONT)
+        else:
+            self._maybe_suspended.add(ref)
 
     async def alive(self, ref: PaneRef) -> bool:
         """Whether that very pane, with that very process, is still there."""

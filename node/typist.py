@@ -27,6 +27,7 @@ from node.core.prompt import (
     stands,
 )
 from node.platform import clocks, processes
+from node.platform.ttys import in_line_mode
 
 NOTICE_CHARACTERS: Final = 400
 MOST_ENTERS: Final = 2
@@ -274,6 +275,11 @@ def foreground_obstacle(ref: PaneRef, profile: PromptProfile) -> HeldReason | No
     if leader is not first:
         return HeldReason.OTHER_PROGRAM if first.name in SHELLS else HeldReason.NOT_FOREGROUND
     return HeldReason.OTHER_PROGRAM if first.name in SHELLS else None
+
+
+def suspended(ref: PaneRef, profile: PromptProfile) -> bool:
+    """Whether the pane's agent has the foreground of a terminal that it has put back. Reads /proc: blocking."""
+    return foreground_obstacle(ref, profile) is None and in_line_mode(ref.tty)
 
 
 async def _ended(proof: Awaitable[object]) -> None:

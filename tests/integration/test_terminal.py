@@ -16,7 +16,20 @@ from node.core.prompt import DEMO, HeldReason, PaneRef
 from node.platform import processes
 from node.terminal import Tmux
 from node.typist import foreground_obstacle
-from tests.terminals import ENV, NOTICE, found, idle, ignored_signals, ready_tui, shows, start, terminal, tmux_says
+from tests.terminals import (
+    BOX,
+    ENV,
+    NOTICE,
+    found,
+    idle,
+    ignored_signals,
+    press,
+    ready_tui,
+    shows,
+    start,
+    terminal,
+    tmux_says,
+)
 from tests.waiting import until
 
 # --- starting ---------------------------------------------------------------------------------------------------------
@@ -184,6 +197,48 @@ def test_a_reused_pane_id_is_another_pane(tmp_path: Path) -> None:
             # Even if the process number had come back as well.
             assert foreground_obstacle(new, DEMO) is None
             assert foreground_obstacle(replace(new, started=old.started), DEMO) is HeldReason.GONE
+
+    asyncio.run(scenario())
+
+
+SUSPENDS_ITSELF = """
+import os, signal, sys, termios, tty
+print("helio-agent>", end=" ", flush=True)
+before = termios.tcgetattr(0)
+while True:
+    tty.setraw(0)
+    sys.stdout.write("raw ")
+    sys.stdout.flush()
+    while os.read(0, 1) != b"\x1a":
+        pass
+    termios.tcsetattr(0, termios.TCSANOW, before)
+    sys.stdout.write("suspended ")
+    sys.stdout.flush()
+    signal.sigwait({signal.SIGCONT})
+"""
+
+
+def test_a_program_that_suspended_itself_is_let_go_on(tmp_path: Path) -> None:
+    """There is no shell in its terminal in which anybody could type fg."""
+
+    async def scenario() -> None:
+        async with terminal(tmp_path) as tmux:
+            python = (sys.executable, "-c", "import signal; signal.pthread_sigmask(0, {18});" + SUSPENDS_ITSELF)
+            ref = await start(tmux, tmp_path, *python)
+            await until(lambda: shows(tmux, ref, "raw"), "the program")
+            for _ in range(3):
+                await tmux.wake_suspended(ref, BOX)
+            assert not await shows(tmux, ref, "raw raw")
+            await press(ref, "C-z")
+            await until(lambda: shows(tmux, ref, "suspended"), "its being suspended")
+            # A program that has just begun may look the same: once is not enough.
+            await tmux.wake_suspended(ref, BOX)
+            assert not await shows(tmux, ref, "suspended raw")
+            # One that is no full-screen program has its terminal in line mode anyway.
+            await tmux.wake_suspended(ref, DEMO)
+            await tmux.wake_suspended(ref, BOX)
+            await tmux.wake_suspended(ref, BOX)
+            await until(lambda: shows(tmux, ref, "suspended raw"), "its going on")
 
     asyncio.run(scenario())
 

@@ -23,7 +23,7 @@ from node.core.commands import Delegate, Receipt
 from node.core.errors import MeshError
 from node.core.limits import Limits
 from node.core.model import Exchange, Message, Session
-from node.core.prompt import PaneRef
+from node.core.prompt import PaneRef, PromptProfile
 from node.core.workspace import Workspace, WorkspaceState
 from node.equipment import Equipment
 from node.exchanges import Exchanges, People
@@ -88,6 +88,9 @@ class TwinTerminals:
         self.alive.pop(pane, None)
 
     async def rename(self, pane: PaneRef, name: str) -> None:
+        assert pane in self.alive
+
+    async def wake_suspended(self, pane: PaneRef, profile: PromptProfile) -> None:
         assert pane in self.alive
 
     def attach_argv(self, pane: PaneRef) -> tuple[str, ...]:

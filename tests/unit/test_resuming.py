@@ -97,6 +97,35 @@ async def test_a_resumed_agent_that_speaks_is_believed_at_once(tmp_path: Path) -
 
 
 @scenario
+async def test_a_message_that_came_when_nobody_knew_of_the_end_yet_wakes_the_agent(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        session = delegate.session
+        assert session.pane is not None
+        await at.sessions.watch_once()
+        del at.terminals.alive[session.pane]
+        await boss.send(Steer(exchange=None, text="Go on."))
+        assert not await at.mesh.store.read(lambda reader: reader.launching(session.id))
+        await at.sessions.watch_once()
+        await at.launcher.launch_due()
+        argv, _, _ = at.terminals.started[-1]
+        assert "--resume" in argv
+        assert await notes(at, boss) == []
+
+
+@scenario
+async def test_one_that_had_its_message_for_long_and_left_is_not_woken(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await boss.send(Steer(exchange=None, text="Go on."))
+        await at.sessions.watch_once()
+        await ended(at, delegate)
+        assert not await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id))
+        (note,) = await notes(at, boss)
+        assert "ended without delivering" in note
+
+
+@scenario
 async def test_an_end_right_after_a_resume_is_told_by_the_fresh_start_alone(tmp_path: Path) -> None:
     """A slow machine: the agent is seen to run, then to have ended, before it is given up."""
     async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:

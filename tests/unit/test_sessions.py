@@ -15,7 +15,7 @@ from node.core.commands import Deliver
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import AgentState, Session, SessionStatus, Status
-from node.core.prompt import PaneRef
+from node.core.prompt import PaneRef, PromptProfile
 from node.equipment import Equipment
 from node.lifecycle import Lifecycle
 from node.ports import NewSession
@@ -33,6 +33,7 @@ class TwinTerminals:
     names: dict[str, str] = field(default_factory=dict)
     environments: list[dict[str, str]] = field(default_factory=list)
     killed: list[PaneRef] = field(default_factory=list)
+    looked_after: list[tuple[str, str]] = field(default_factory=list)
 
     async def start(
         self, argv: Sequence[str], *, cwd: str, env: dict[str, str], name: str, width: int, height: int
@@ -58,6 +59,9 @@ class TwinTerminals:
 
     def attach_argv(self, pane: PaneRef) -> tuple[str, ...]:
         return ("tmux", "attach", pane.pane)
+
+    async def wake_suspended(self, pane: PaneRef, profile: PromptProfile) -> None:
+        self.looked_after.append((pane.pane, profile.name))
 
 
 @dataclass(slots=True, kw_only=True)
