@@ -23,6 +23,7 @@ from node.core.limits import Limits
 from node.core.model import Address, Exchange, Kind, Session
 from node.core.transfer import Attachment
 from node.grpc_setup import aio, bind_private, clear_stale, grpc
+from node.local_api_mesh import MeshApi
 from node.local_api_work import WorkApi
 from node.local_door import UNARY_SECONDS, Door
 from node.platform import paths
@@ -59,6 +60,8 @@ class LocalApi:
     place: Callable[[str, str, Attachment], str] | None = None
     # Without it the calls about approvals, workspaces and agents are UNSUPPORTED.
     work: WorkApi | None = None
+    # Without it the calls about other nodes are.
+    mesh: MeshApi | None = None
 
     @asynccontextmanager
     async def serve(self, path: Path) -> AsyncIterator[None]:
@@ -112,6 +115,7 @@ class LocalApi:
             "ReadTimeline": door.stream(self._read_timeline, pb.ReadTimelineRequest, follows=lambda a: a.follow),
             "VerifyTimeline": door.stream(self._verify_timeline, pb.VerifyTimelineRequest),
             **(self.work.handlers(door) if self.work is not None else {}),
+            **(self.mesh.handlers(door) if self.mesh is not None else {}),
         }
 
     async def _status(self, _asked: pb.StatusRequest) -> pb.StatusResponse:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from node.core.mesh import Grant, Link, Peer, Sighting
+from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
 
 
 class PeerBook(Protocol):
@@ -66,3 +68,52 @@ class Sightings(Protocol):
     def sightings(self) -> Mapping[str, Sighting]:
         """The nodes that announce themselves now, by instance name."""
         ...
+
+
+class PeerDesk(Protocol):
+    """What a person does with peers."""
+
+    def listed(self) -> tuple[Peer, ...]: ...
+    def find(self, wanted: str) -> Peer: ...
+    async def rename(self, wanted: str, name: str) -> Peer: ...
+    async def grant(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
+    async def revoke(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
+    async def add_address(self, wanted: str, address: str) -> Peer: ...
+    async def unpair(self, wanted: str) -> Peer: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairingWish:
+    """What a person wants of a pairing run. Without `target` it waits, at `port` (0: any free one).
+
+    `code` is one that both know beforehand; `headless` without it makes one. `name` is how this node calls itself.
+    """
+
+    target: str = ""
+    wants: frozenset[Grant] = frozenset()
+    gives: frozenset[Grant] = frozenset()
+    code: str = ""
+    headless: bool = False
+    name: str = ""
+    port: int = 0
+
+
+class PairingDesk(Protocol):
+    """One pairing run at a time."""
+
+    def run(self, wish: PairingWish) -> AsyncGenerator[PairingEvent, None]:
+        """The steps of a run; leaving it ends it. WRONG_STATE while another one is under way, LIMIT for too many."""
+        ...
+
+    def answer(self, run: str, *, code: str, confirmed: bool) -> None:
+        """What the person said; NOT_FOUND when that run is over, WRONG_STATE when it has not asked."""
+        ...
+
+
+class MeshOverview(Protocol):
+    """The node among others."""
+
+    def identity(self) -> IdentityView: ...
+    async def rotate(self) -> IdentityView: ...
+    def mesh(self) -> MeshView: ...
+    def peer_view(self, peer: Peer) -> PeerView: ...

@@ -754,3 +754,221 @@ class Agent(_message.Message):
     works: bool
     why: str
     def __init__(self, name: _Optional[str] = ..., program: _Optional[str] = ..., path: _Optional[str] = ..., version: _Optional[str] = ..., works: _Optional[bool] = ..., why: _Optional[str] = ...) -> None: ...
+
+class GetIdentityRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetIdentityResponse(_message.Message):
+    __slots__ = ("identity",)
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    identity: Identity
+    def __init__(self, identity: _Optional[_Union[Identity, _Mapping]] = ...) -> None: ...
+
+class RotateIdentityRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RotateIdentityResponse(_message.Message):
+    __slots__ = ("identity",)
+    IDENTITY_FIELD_NUMBER: _ClassVar[int]
+    identity: Identity
+    def __init__(self, identity: _Optional[_Union[Identity, _Mapping]] = ...) -> None: ...
+
+class Identity(_message.Message):
+    __slots__ = ("id", "shown", "spki", "expires_us", "rotations")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    SPKI_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_US_FIELD_NUMBER: _ClassVar[int]
+    ROTATIONS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    shown: str
+    spki: str
+    expires_us: int
+    rotations: int
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., rotations: _Optional[int] = ...) -> None: ...
+
+class GetMeshRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class GetMeshResponse(_message.Message):
+    __slots__ = ("port", "discovery", "why", "interfaces", "peers", "found")
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    DISCOVERY_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    INTERFACES_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    port: int
+    discovery: bool
+    why: str
+    interfaces: _containers.RepeatedScalarFieldContainer[str]
+    peers: _containers.RepeatedCompositeFieldContainer[MeshPeer]
+    found: _containers.RepeatedCompositeFieldContainer[FoundNode]
+    def __init__(self, port: _Optional[int] = ..., discovery: _Optional[bool] = ..., why: _Optional[str] = ..., interfaces: _Optional[_Iterable[str]] = ..., peers: _Optional[_Iterable[_Union[MeshPeer, _Mapping]]] = ..., found: _Optional[_Iterable[_Union[FoundNode, _Mapping]]] = ...) -> None: ...
+
+class MeshPeer(_message.Message):
+    __slots__ = ("id", "shown", "name", "addresses", "given", "got", "paired_us", "seen_us", "link", "link_since_us", "link_address", "rtt_us", "tls", "group", "link_why")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    GIVEN_FIELD_NUMBER: _ClassVar[int]
+    GOT_FIELD_NUMBER: _ClassVar[int]
+    PAIRED_US_FIELD_NUMBER: _ClassVar[int]
+    SEEN_US_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    LINK_SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    LINK_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    RTT_US_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    LINK_WHY_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    shown: str
+    name: str
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    given: _containers.RepeatedScalarFieldContainer[str]
+    got: _containers.RepeatedScalarFieldContainer[str]
+    paired_us: int
+    seen_us: int
+    link: str
+    link_since_us: int
+    link_address: str
+    rtt_us: int
+    tls: str
+    group: str
+    link_why: str
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., given: _Optional[_Iterable[str]] = ..., got: _Optional[_Iterable[str]] = ..., paired_us: _Optional[int] = ..., seen_us: _Optional[int] = ..., link: _Optional[str] = ..., link_since_us: _Optional[int] = ..., link_address: _Optional[str] = ..., rtt_us: _Optional[int] = ..., tls: _Optional[str] = ..., group: _Optional[str] = ..., link_why: _Optional[str] = ...) -> None: ...
+
+class FoundNode(_message.Message):
+    __slots__ = ("instance", "version", "addresses", "seen_us", "peer")
+    INSTANCE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    SEEN_US_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    instance: str
+    version: str
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    seen_us: int
+    peer: str
+    def __init__(self, instance: _Optional[str] = ..., version: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., seen_us: _Optional[int] = ..., peer: _Optional[str] = ...) -> None: ...
+
+class RenamePeerRequest(_message.Message):
+    __slots__ = ("peer", "name")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    name: str
+    def __init__(self, peer: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class RenamePeerResponse(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: MeshPeer
+    def __init__(self, peer: _Optional[_Union[MeshPeer, _Mapping]] = ...) -> None: ...
+
+class SetGrantsRequest(_message.Message):
+    __slots__ = ("peer", "give", "take")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    GIVE_FIELD_NUMBER: _ClassVar[int]
+    TAKE_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    give: _containers.RepeatedScalarFieldContainer[str]
+    take: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, peer: _Optional[str] = ..., give: _Optional[_Iterable[str]] = ..., take: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class SetGrantsResponse(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: MeshPeer
+    def __init__(self, peer: _Optional[_Union[MeshPeer, _Mapping]] = ...) -> None: ...
+
+class AddPeerAddressRequest(_message.Message):
+    __slots__ = ("peer", "address")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    address: str
+    def __init__(self, peer: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class AddPeerAddressResponse(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: MeshPeer
+    def __init__(self, peer: _Optional[_Union[MeshPeer, _Mapping]] = ...) -> None: ...
+
+class UnpairRequest(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    def __init__(self, peer: _Optional[str] = ...) -> None: ...
+
+class UnpairResponse(_message.Message):
+    __slots__ = ("id", "name")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    name: str
+    def __init__(self, id: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class RunPairingRequest(_message.Message):
+    __slots__ = ("target", "wants", "gives", "code", "headless", "name", "port")
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    WANTS_FIELD_NUMBER: _ClassVar[int]
+    GIVES_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    HEADLESS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    target: str
+    wants: _containers.RepeatedScalarFieldContainer[str]
+    gives: _containers.RepeatedScalarFieldContainer[str]
+    code: str
+    headless: bool
+    name: str
+    port: int
+    def __init__(self, target: _Optional[str] = ..., wants: _Optional[_Iterable[str]] = ..., gives: _Optional[_Iterable[str]] = ..., code: _Optional[str] = ..., headless: _Optional[bool] = ..., name: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class RunPairingResponse(_message.Message):
+    __slots__ = ("step", "run", "name", "shown", "asks", "offers", "code", "port", "address", "reason", "words")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    ASKS_FIELD_NUMBER: _ClassVar[int]
+    OFFERS_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    run: str
+    name: str
+    shown: str
+    asks: _containers.RepeatedScalarFieldContainer[str]
+    offers: _containers.RepeatedScalarFieldContainer[str]
+    code: str
+    port: int
+    address: str
+    reason: str
+    words: str
+    def __init__(self, step: _Optional[str] = ..., run: _Optional[str] = ..., name: _Optional[str] = ..., shown: _Optional[str] = ..., asks: _Optional[_Iterable[str]] = ..., offers: _Optional[_Iterable[str]] = ..., code: _Optional[str] = ..., port: _Optional[int] = ..., address: _Optional[str] = ..., reason: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
+
+class AnswerPairingRequest(_message.Message):
+    __slots__ = ("run", "code", "confirmed")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    code: str
+    confirmed: bool
+    def __init__(self, run: _Optional[str] = ..., code: _Optional[str] = ..., confirmed: _Optional[bool] = ...) -> None: ...
+
+class AnswerPairingResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...

@@ -175,6 +175,51 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsResponse.FromString,
                 _registered_method=True)
+        self.GetIdentity = channel.unary_unary(
+                '/node.wire.v1.LocalService/GetIdentity',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetIdentityRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetIdentityResponse.FromString,
+                _registered_method=True)
+        self.RotateIdentity = channel.unary_unary(
+                '/node.wire.v1.LocalService/RotateIdentity',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RotateIdentityRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RotateIdentityResponse.FromString,
+                _registered_method=True)
+        self.GetMesh = channel.unary_unary(
+                '/node.wire.v1.LocalService/GetMesh',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetMeshRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetMeshResponse.FromString,
+                _registered_method=True)
+        self.RenamePeer = channel.unary_unary(
+                '/node.wire.v1.LocalService/RenamePeer',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RenamePeerRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RenamePeerResponse.FromString,
+                _registered_method=True)
+        self.SetGrants = channel.unary_unary(
+                '/node.wire.v1.LocalService/SetGrants',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetGrantsRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetGrantsResponse.FromString,
+                _registered_method=True)
+        self.AddPeerAddress = channel.unary_unary(
+                '/node.wire.v1.LocalService/AddPeerAddress',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddPeerAddressRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AddPeerAddressResponse.FromString,
+                _registered_method=True)
+        self.Unpair = channel.unary_unary(
+                '/node.wire.v1.LocalService/Unpair',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.UnpairRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.UnpairResponse.FromString,
+                _registered_method=True)
+        self.RunPairing = channel.unary_stream(
+                '/node.wire.v1.LocalService/RunPairing',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RunPairingRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RunPairingResponse.FromString,
+                _registered_method=True)
+        self.AnswerPairing = channel.unary_unary(
+                '/node.wire.v1.LocalService/AnswerPairing',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.FromString,
+                _registered_method=True)
 
 
 class LocalServiceServicer:
@@ -377,6 +422,69 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetIdentity(self, request, context):
+        """Who this node is to other nodes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RotateIdentity(self, request, context):
+        """Gives the node a new key, signed by the old one; peers are told.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetMesh(self, request, context):
+        """Peers with their links, and what is heard on the network.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenamePeer(self, request, context):
+        """Calls a peer by another name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetGrants(self, request, context):
+        """Lets a peer do more here, or less.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AddPeerAddress(self, request, context):
+        """Where a peer can be dialled, too.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Unpair(self, request, context):
+        """Ends the trust in a peer, and what is open with it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RunPairing(self, request, context):
+        """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AnswerPairing(self, request, context):
+        """What the person says to a question of a run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LocalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -519,6 +627,51 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.ListAgents,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListAgentsResponse.SerializeToString,
+            ),
+            'GetIdentity': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetIdentity,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetIdentityRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetIdentityResponse.SerializeToString,
+            ),
+            'RotateIdentity': grpc.unary_unary_rpc_method_handler(
+                    servicer.RotateIdentity,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RotateIdentityRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RotateIdentityResponse.SerializeToString,
+            ),
+            'GetMesh': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMesh,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetMeshRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetMeshResponse.SerializeToString,
+            ),
+            'RenamePeer': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenamePeer,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RenamePeerRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RenamePeerResponse.SerializeToString,
+            ),
+            'SetGrants': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetGrants,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetGrantsRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetGrantsResponse.SerializeToString,
+            ),
+            'AddPeerAddress': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddPeerAddress,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AddPeerAddressRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddPeerAddressResponse.SerializeToString,
+            ),
+            'Unpair': grpc.unary_unary_rpc_method_handler(
+                    servicer.Unpair,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.UnpairRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.UnpairResponse.SerializeToString,
+            ),
+            'RunPairing': grpc.unary_stream_rpc_method_handler(
+                    servicer.RunPairing,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RunPairingRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RunPairingResponse.SerializeToString,
+            ),
+            'AnswerPairing': grpc.unary_unary_rpc_method_handler(
+                    servicer.AnswerPairing,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1278,6 +1431,249 @@ class LocalService:
             '/node.wire.v1.LocalService/ListAgents',
             node_dot_wire_dot_v1_dot_local__pb2.ListAgentsRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.ListAgentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetIdentity(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/GetIdentity',
+            node_dot_wire_dot_v1_dot_local__pb2.GetIdentityRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.GetIdentityResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RotateIdentity(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RotateIdentity',
+            node_dot_wire_dot_v1_dot_local__pb2.RotateIdentityRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RotateIdentityResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetMesh(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/GetMesh',
+            node_dot_wire_dot_v1_dot_local__pb2.GetMeshRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.GetMeshResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenamePeer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RenamePeer',
+            node_dot_wire_dot_v1_dot_local__pb2.RenamePeerRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RenamePeerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetGrants(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/SetGrants',
+            node_dot_wire_dot_v1_dot_local__pb2.SetGrantsRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.SetGrantsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddPeerAddress(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/AddPeerAddress',
+            node_dot_wire_dot_v1_dot_local__pb2.AddPeerAddressRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.AddPeerAddressResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Unpair(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/Unpair',
+            node_dot_wire_dot_v1_dot_local__pb2.UnpairRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.UnpairResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunPairing(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RunPairing',
+            node_dot_wire_dot_v1_dot_local__pb2.RunPairingRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RunPairingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AnswerPairing(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/AnswerPairing',
+            node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -91,6 +91,24 @@ class LocalServiceStub:
     """Removes a workspace in which no session runs."""
     ListAgents: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListAgentsRequest, _local_pb2.ListAgentsResponse]
     """The agent CLIs that the node knows, as it finds them on this machine."""
+    GetIdentity: _grpc.UnaryUnaryMultiCallable[_local_pb2.GetIdentityRequest, _local_pb2.GetIdentityResponse]
+    """Who this node is to other nodes."""
+    RotateIdentity: _grpc.UnaryUnaryMultiCallable[_local_pb2.RotateIdentityRequest, _local_pb2.RotateIdentityResponse]
+    """Gives the node a new key, signed by the old one; peers are told."""
+    GetMesh: _grpc.UnaryUnaryMultiCallable[_local_pb2.GetMeshRequest, _local_pb2.GetMeshResponse]
+    """Peers with their links, and what is heard on the network."""
+    RenamePeer: _grpc.UnaryUnaryMultiCallable[_local_pb2.RenamePeerRequest, _local_pb2.RenamePeerResponse]
+    """Calls a peer by another name."""
+    SetGrants: _grpc.UnaryUnaryMultiCallable[_local_pb2.SetGrantsRequest, _local_pb2.SetGrantsResponse]
+    """Lets a peer do more here, or less."""
+    AddPeerAddress: _grpc.UnaryUnaryMultiCallable[_local_pb2.AddPeerAddressRequest, _local_pb2.AddPeerAddressResponse]
+    """Where a peer can be dialled, too."""
+    Unpair: _grpc.UnaryUnaryMultiCallable[_local_pb2.UnpairRequest, _local_pb2.UnpairResponse]
+    """Ends the trust in a peer, and what is open with it."""
+    RunPairing: _grpc.UnaryStreamMultiCallable[_local_pb2.RunPairingRequest, _local_pb2.RunPairingResponse]
+    """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
+    AnswerPairing: _grpc.UnaryUnaryMultiCallable[_local_pb2.AnswerPairingRequest, _local_pb2.AnswerPairingResponse]
+    """What the person says to a question of a run."""
 
 @_typing.type_check_only
 class LocalServiceAsyncStub(LocalServiceStub):
@@ -153,6 +171,24 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """Removes a workspace in which no session runs."""
     ListAgents: _aio.UnaryUnaryMultiCallable[_local_pb2.ListAgentsRequest, _local_pb2.ListAgentsResponse]  # type: ignore[assignment]
     """The agent CLIs that the node knows, as it finds them on this machine."""
+    GetIdentity: _aio.UnaryUnaryMultiCallable[_local_pb2.GetIdentityRequest, _local_pb2.GetIdentityResponse]  # type: ignore[assignment]
+    """Who this node is to other nodes."""
+    RotateIdentity: _aio.UnaryUnaryMultiCallable[_local_pb2.RotateIdentityRequest, _local_pb2.RotateIdentityResponse]  # type: ignore[assignment]
+    """Gives the node a new key, signed by the old one; peers are told."""
+    GetMesh: _aio.UnaryUnaryMultiCallable[_local_pb2.GetMeshRequest, _local_pb2.GetMeshResponse]  # type: ignore[assignment]
+    """Peers with their links, and what is heard on the network."""
+    RenamePeer: _aio.UnaryUnaryMultiCallable[_local_pb2.RenamePeerRequest, _local_pb2.RenamePeerResponse]  # type: ignore[assignment]
+    """Calls a peer by another name."""
+    SetGrants: _aio.UnaryUnaryMultiCallable[_local_pb2.SetGrantsRequest, _local_pb2.SetGrantsResponse]  # type: ignore[assignment]
+    """Lets a peer do more here, or less."""
+    AddPeerAddress: _aio.UnaryUnaryMultiCallable[_local_pb2.AddPeerAddressRequest, _local_pb2.AddPeerAddressResponse]  # type: ignore[assignment]
+    """Where a peer can be dialled, too."""
+    Unpair: _aio.UnaryUnaryMultiCallable[_local_pb2.UnpairRequest, _local_pb2.UnpairResponse]  # type: ignore[assignment]
+    """Ends the trust in a peer, and what is open with it."""
+    RunPairing: _aio.UnaryStreamMultiCallable[_local_pb2.RunPairingRequest, _local_pb2.RunPairingResponse]  # type: ignore[assignment]
+    """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
+    AnswerPairing: _aio.UnaryUnaryMultiCallable[_local_pb2.AnswerPairingRequest, _local_pb2.AnswerPairingResponse]  # type: ignore[assignment]
+    """What the person says to a question of a run."""
 
 class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
     """The node's local API."""
@@ -380,5 +416,77 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_local_pb2.ListAgentsResponse, _abc.Awaitable[_local_pb2.ListAgentsResponse]]:
         """The agent CLIs that the node knows, as it finds them on this machine."""
+
+    @_abc_1.abstractmethod
+    def GetIdentity(
+        self,
+        request: _local_pb2.GetIdentityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.GetIdentityResponse, _abc.Awaitable[_local_pb2.GetIdentityResponse]]:
+        """Who this node is to other nodes."""
+
+    @_abc_1.abstractmethod
+    def RotateIdentity(
+        self,
+        request: _local_pb2.RotateIdentityRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.RotateIdentityResponse, _abc.Awaitable[_local_pb2.RotateIdentityResponse]]:
+        """Gives the node a new key, signed by the old one; peers are told."""
+
+    @_abc_1.abstractmethod
+    def GetMesh(
+        self,
+        request: _local_pb2.GetMeshRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.GetMeshResponse, _abc.Awaitable[_local_pb2.GetMeshResponse]]:
+        """Peers with their links, and what is heard on the network."""
+
+    @_abc_1.abstractmethod
+    def RenamePeer(
+        self,
+        request: _local_pb2.RenamePeerRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.RenamePeerResponse, _abc.Awaitable[_local_pb2.RenamePeerResponse]]:
+        """Calls a peer by another name."""
+
+    @_abc_1.abstractmethod
+    def SetGrants(
+        self,
+        request: _local_pb2.SetGrantsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.SetGrantsResponse, _abc.Awaitable[_local_pb2.SetGrantsResponse]]:
+        """Lets a peer do more here, or less."""
+
+    @_abc_1.abstractmethod
+    def AddPeerAddress(
+        self,
+        request: _local_pb2.AddPeerAddressRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.AddPeerAddressResponse, _abc.Awaitable[_local_pb2.AddPeerAddressResponse]]:
+        """Where a peer can be dialled, too."""
+
+    @_abc_1.abstractmethod
+    def Unpair(
+        self,
+        request: _local_pb2.UnpairRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.UnpairResponse, _abc.Awaitable[_local_pb2.UnpairResponse]]:
+        """Ends the trust in a peer, and what is open with it."""
+
+    @_abc_1.abstractmethod
+    def RunPairing(
+        self,
+        request: _local_pb2.RunPairingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.RunPairingResponse], _abc.AsyncIterator[_local_pb2.RunPairingResponse]]:
+        """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
+
+    @_abc_1.abstractmethod
+    def AnswerPairing(
+        self,
+        request: _local_pb2.AnswerPairingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.AnswerPairingResponse, _abc.Awaitable[_local_pb2.AnswerPairingResponse]]:
+        """What the person says to a question of a run."""
 
 def add_LocalServiceServicer_to_server(servicer: LocalServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
