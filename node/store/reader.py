@@ -276,6 +276,17 @@ class SqliteReader:
         )
         return tuple(_approval_of(row) for row in rows)
 
+    def calls_that_took(self, session_id: str, since_us: int) -> tuple[str, ...]:
+        """The newest call of a session, if it took messages that count as read since then."""
+        rows = self._all(
+            "SELECT DISTINCT m.taken_by AS call FROM messages m JOIN calls c ON c.id = m.taken_by "
+            "WHERE c.session = ? AND m.read_us >= ? AND NOT EXISTS "
+            "(SELECT 1 FROM calls AS later WHERE later.session = c.session AND later.created_us > m.read_us)",
+            session_id,
+            since_us,
+        )
+        return tuple(row["call"] for row in rows)
+
     def launching(self, session_id: str) -> bool:
         """Whether somebody starts or resumes this session, or is about to."""
         row = self._one("SELECT COUNT(*) AS n FROM outbox WHERE kind = 'launch' AND session = ?", session_id)
