@@ -151,7 +151,7 @@ class Ledger:
         return tuple(given)
 
     def ended_meanwhile(self, tx: Tx, session: Session, since_us: int) -> None:
-        """An agent ended, last seen to run at `since_us`: what came or was taken since may not have reached its model.
+        """An agent ended, last seen at `since_us`: what came since, or was taken while it left, reached no model.
 
         Such a message is unread, and the agent is started again for it: twice is better than never.
         """
@@ -159,9 +159,10 @@ class Ledger:
         missed = [
             one for one in tx.unread(address, None, self._limits.inbox_batch) if one.ladder.recorded_us >= since_us
         ]
-        # One that rests has ended the turn in which it was told.
+        # One that rests has ended the turn in which it was told. Others take some seconds to leave.
         if session.state is not AgentState.IDLE:
-            for call in tx.calls_that_took(session.id, since_us):
+            leaving_us = self._limits.leaving_s * 1_000_000
+            for call in tx.calls_that_took(session.id, since_us - leaving_us):
                 missed += [message for message, _ in self.give_back(tx, call)]
         if any(message.kind in _WORTH_WAKING for message in missed):
             self._wake(tx, session.id)

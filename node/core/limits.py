@@ -38,6 +38,7 @@ class Limits:
     notice_times: int = 3
     # A notice which was pasted or entered to no effect is tried again after this, once.
     notice_retry_s: int = 15
+    leaving_s: int = 8
     agent_busy_quiet_s: int = 90
     agent_doubt_quiet_s: int = 10
     agent_dialog_quiet_s: int = 600
