@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from node.core.mesh import Grant, Link, Peer, Sighting
+from node.core.pairing_events import Unreadable
+from node.core.pairing_messages import Message as PairingMessage
+from node.core.pairing_messages import Role
 from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
 
 
@@ -117,3 +121,78 @@ class MeshOverview(Protocol):
     async def rotate(self) -> IdentityView: ...
     def mesh(self) -> MeshView: ...
     def peer_view(self, peer: Peer) -> PeerView: ...
+
+
+class PairingWire(Protocol):
+    """The connection of one pairing run. `presented` is the fingerprint of the certificate that TLS showed a dialer."""
+
+    @property
+    def address(self) -> str: ...
+    @property
+    def presented(self) -> str: ...
+    def messages(self) -> AsyncGenerator[PairingMessage | Unreadable, None]:
+        """What the other end says, until the connection ends."""
+        ...
+
+    async def send(self, message: PairingMessage) -> None:
+        """UNAVAILABLE when the connection is gone."""
+        ...
+
+
+class PairingListener(Protocol):
+    """A port that is open for one run."""
+
+    @property
+    def port(self) -> int: ...
+    async def accept(self) -> PairingWire:
+        """The first to come; whoever comes later is turned away."""
+        ...
+
+
+class PairingNet(Protocol):
+    """How pairing reaches the other node."""
+
+    def listen(self, port: int) -> AbstractAsyncContextManager[PairingListener]:
+        """Opens a port for one run; UNAVAILABLE when it is taken."""
+        ...
+
+    def dial(self, address: str, seconds: float) -> AbstractAsyncContextManager[PairingWire]:
+        """Reaches whoever waits there; UNAVAILABLE when nobody answers, INVALID_ARGUMENT for what is no node."""
+        ...
+
+
+class Pake(Protocol):
+    """SPAKE2, for a code that both know beforehand."""
+
+    def begin(self, role: Role, code: str) -> PakeRun: ...
+
+
+class PakeRun(Protocol):
+    """One side's half."""
+
+    @property
+    def message(self) -> bytes: ...
+    def finish(self, message: bytes) -> bytes:
+        """The shared key (32 bytes); INVALID_ARGUMENT for a message that gives none."""
+        ...
+
+
+class Signer(Protocol):
+    """This node's key, as far as pairing needs it."""
+
+    @property
+    def certificate(self) -> str: ...
+    def sign(self, statement: bytes) -> bytes: ...
+    def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
+        """Whether the signature is of the key of a node's certificate; False for one that is unfit, too."""
+        ...
+
+
+class PeerKeeper(Protocol):
+    """Where pairing puts what came of it."""
+
+    async def paired(
+        self, *, certificate: str, name: str, given: frozenset[Grant], got: frozenset[Grant], addresses: Sequence[str]
+    ) -> Peer:
+        """The peer, recorded with its timeline row."""
+        ...
