@@ -1,4 +1,4 @@
-"""Back-off with full jitter: the wait before another try, drawn so that many who failed at once do not return at once."""
+"""Back-off with full jitter: the wait before another try, drawn so that those who failed at once spread out."""
 
 from __future__ import annotations
 

@@ -177,10 +177,8 @@ class Attack:
                 yield WORTHLESS
 
     def hellos(self, world: World, run: Run) -> Iterator[Hello]:
-        true = world.waiter.hello if run.role is Role.DIALER else world.dialer.hello
         overheard = [hello for hello in (world.dialer.hello, world.waiter.hello) if hello in world.heard]
-        patterns = [replace(overheard[0], wants=("mirror-timeline", "request"), name="the attacker")]
-        patterns += [true] if true in overheard else []
+        patterns = [*overheard, replace(overheard[0], wants=("mirror-timeline", "request"), name="the attacker")]
         if run.headless:
             openings = [(b"", ATTACKER_PAKE), *((b"", hello.pake) for hello in overheard)]
         else:
