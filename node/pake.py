@@ -77,3 +77,25 @@ def _malformed() -> MeshError:
         "The other node's key exchange message is malformed: it does not speak as a node does, or somebody changed it "
         "on its way. Begin again with a new code.",
     )
+
+
+class PakeRun:
+    """Implements ports_mesh.PakeRun."""
+
+    def __init__(self, role: Role, code: str, entropy: Entropy) -> None:
+        self._exchange, self.message = start(role, code, entropy)
+
+    def finish(self, message: bytes) -> bytes:
+        """The shared key."""
+        return finish(self._exchange, message)
+
+
+class Pake:
+    """Implements ports_mesh.Pake."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+
+    def begin(self, role: Role, code: str) -> PakeRun:
+        """Begins with a code of 6 to 8 digits."""
+        return PakeRun(role, code, self._entropy)

@@ -161,19 +161,21 @@ class PairingNet(Protocol):
         ...
 
 
-class Pake(Protocol):
-    """SPAKE2, for a code that both know beforehand."""
-
-    def begin(self, role: Role, code: str) -> PakeRun: ...
-
-
 class PakeRun(Protocol):
-    """One side's half."""
+    """One side's half of a SPAKE2 exchange, for a code that both know beforehand."""
 
     @property
     def message(self) -> bytes: ...
     def finish(self, message: bytes) -> bytes:
         """The shared key (32 bytes); INVALID_ARGUMENT for a message that gives none."""
+        ...
+
+
+class Pake(Protocol):
+    """SPAKE2."""
+
+    def begin(self, role: Role, code: str) -> PakeRun:
+        """INVALID_ARGUMENT for what is no code."""
         ...
 
 

@@ -221,7 +221,7 @@ async def _presented(host: str, port: int, seconds: float) -> str:
     except (OSError, TimeoutError, ssl.SSLError) as error:
         raise MeshError(
             ErrorCode.UNAVAILABLE,
-            f"Nobody waits for pairing at {host} port {port} ({error or 'no answer in time'}). On the other machine: "
+            f"Nobody waits for pairing at {host} port {port} ({str(error) or 'no answer in time'}). On the other machine: "
             "helio pair. Then dial what it says.",
         ) from error
     try:
