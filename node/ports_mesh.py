@@ -8,6 +8,42 @@ from typing import Protocol
 from node.core.mesh import Grant, Link, Peer, Sighting
 
 
+class MeshReader(Protocol):
+    """The mesh's part of ports.Reader."""
+
+    def peers(self) -> tuple[Peer, ...]: ...
+    def peer(self, peer_id: str) -> Peer | None: ...
+    def peer_by_spki(self, spki: str) -> Peer | None: ...
+    def mesh_state(self, name: str) -> str | None:
+        """JSON that a service keeps under a name of its own, such as how often pairing failed."""
+        ...
+
+    def own_node(self) -> str | None:
+        """The node id under which this database was last used."""
+        ...
+
+
+class MeshTx(MeshReader, Protocol):
+    """The mesh's part of ports.Tx."""
+
+    def put_peer(self, peer: Peer) -> None: ...
+    def remove_peer(self, peer_id: str) -> None: ...
+    def put_mesh_state(self, name: str, value: str) -> None:
+        """Keeps JSON under a name; an empty text forgets it."""
+        ...
+
+    def set_own_node(self, node: str) -> None: ...
+    def rename_node(self, old: str, new: str) -> None:
+        """What is stored of exchanges with an end on node `old` is about `new` from now on."""
+        ...
+
+
+class PeerBells(Protocol):
+    """Told when trust has changed, after the commit."""
+
+    def changed(self) -> None: ...
+
+
 class PeerBook(Protocol):
     """Whom this node trusts: asked on every handshake and every call, so it is answered from memory."""
 
@@ -24,7 +60,10 @@ class PeerBook(Protocol):
         ...
 
     async def seen(self, peer_id: str, address: str) -> None:
-        """The peer proved itself from there; its address moves to the front. Not written more than once a minute."""
+        """The peer proved itself there; that address moves to the front. Not written more than once a minute.
+
+        `address` is one that can be dialled, or empty when none is known.
+        """
         ...
 
     async def granted(self, peer_id: str, got: frozenset[Grant]) -> None:
