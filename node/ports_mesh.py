@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from node.core.mesh import Grant, Link, Peer, Sighting
+from node.core.mesh import Grant, Link, Paired, Peer, Sighting
 
 
 class MeshReader(Protocol):
@@ -72,6 +72,37 @@ class PeerBook(Protocol):
 
     async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
         """The peer has a new key, signed by the old; TAMPERED when the signature does not fit."""
+        ...
+
+
+class Trust(Protocol):
+    """What a person may change about peers; `wanted` is a name, @name, or the beginning of an id.
+
+    Each change is on disk, with its row, when the call returns; what was open under what is gone ends at once.
+    """
+
+    def find(self, wanted: str) -> Peer: ...
+    async def add(self, paired: Paired) -> Peer:
+        """The peer under a safe name of its own; a key that is known keeps its name and is brought up to date."""
+        ...
+
+    async def rename(self, wanted: str, name: str) -> Peer: ...
+    async def grant(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
+    async def revoke(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
+    async def unpair(self, wanted: str) -> Peer: ...
+    async def add_address(self, wanted: str, address: str) -> Peer: ...
+
+
+class Changes(Protocol):
+    """Wakes whoever holds something open that trust allows."""
+
+    @property
+    def generation(self) -> int:
+        """How often trust has changed since the node started."""
+        ...
+
+    async def next_change(self, seen: int) -> int:
+        """The generation, once it is another than `seen`."""
         ...
 
 

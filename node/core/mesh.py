@@ -39,6 +39,20 @@ class Peer:
     holds: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """What a pairing came to: the other's certificate (PEM), what it calls itself, and what each grants the other.
+
+    `addresses` are literal "host:port" where it may be dialled, best first.
+    """
+
+    certificate: str
+    name: str
+    given: frozenset[Grant]
+    got: frozenset[Grant]
+    addresses: tuple[str, ...] = ()
+
+
 class LinkState(StrEnum):
     """How the one outbound channel to a peer stands."""
 
