@@ -49,7 +49,7 @@ class Peers:
         ledger: Ledger,
         limits: Limits,
         own: Sequence[str],
-        read_id: Callable[[str], str] = str.strip,
+        read_id: Callable[[str], str] = trust.plain_id,
     ) -> None:
         self._store = store
         self._screener = screener

@@ -19,6 +19,9 @@ _SHOWN: Final = 12
 _HIGHEST_PORT: Final = 65_535
 
 _is_prefix = re.compile(rf"[a-z2-7]{{{PREFIX_MINIMUM},52}}", re.ASCII).fullmatch
+_GAPS: Final = re.compile(r"[\s-]+", re.ASCII)
+_CHECKED_EVERY: Final = 14
+_SHOWN_LENGTH: Final = 56
 _is_scope = re.compile(r"[A-Za-z0-9_.-]{1,15}", re.ASCII).fullmatch
 _BRACKETED: Final = re.compile(r"\[([^\[\]]+)\]:([0-9]{1,5})", re.ASCII)
 _PLAIN: Final = re.compile(r"([^:\[\]]+):([0-9]{1,5})", re.ASCII)
@@ -101,6 +104,16 @@ def _no_address(text: str, why: str) -> MeshError:
     )
 
 
+def plain_id(text: str) -> str:
+    """An id, or the beginning of one, as it is kept, of the same as it is shown: grouped, every 14th a check character.
+
+    The check characters are left out unread.
+    """
+    bare = _GAPS.sub("", text).lower()
+    shown = len(bare) == _SHOWN_LENGTH or (len(bare) >= _CHECKED_EVERY and _GAPS.search(text.strip()) is not None)
+    return "".join(ch for at, ch in enumerate(bare, start=1) if at % _CHECKED_EVERY) if shown else bare
+
+
 def with_address(addresses: Sequence[str], first: str, limit: int) -> tuple[str, ...]:
     """`addresses` with `first` before the others, at most `limit` of them."""
     return (first, *(address for address in addresses if address != first))[:limit]
@@ -116,7 +129,7 @@ def find_peer(wanted: str, peers: Sequence[Peer], *, read_id: Callable[[str], st
     named = next((peer for peer in peers if nickname_key(peer.name) == key), None)
     begun: list[Peer] = []
     if not text.startswith("@"):
-        prefix = read_id(text).lower()
+        prefix = _prefix(text, read_id, named=named is not None)
         begun = [peer for peer in peers if peer.id.startswith(prefix)] if _is_prefix(prefix) else []
     found = {peer.id: peer for peer in ([named] if named is not None else []) + begun}
     if len(found) == 1:
@@ -137,3 +150,13 @@ def find_peer(wanted: str, peers: Sequence[Peer], *, read_id: Callable[[str], st
         "them; `helio pair` adds one.",
         {"choices": names},
     )
+
+
+def _prefix(text: str, read_id: Callable[[str], str], *, named: bool) -> str:
+    """What `text` is as an id; what is wrong with it as one does not matter when it is a name."""
+    try:
+        return read_id(text)
+    except MeshError:
+        if named:
+            return ""
+        raise
