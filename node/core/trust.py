@@ -79,6 +79,9 @@ def parse_address(text: str) -> str:
         ip: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(host)
     except ValueError as error:
         raise _no_address(text, "is not an IP address with a port") from error
+    bracketed = match.re is _BRACKETED
+    if isinstance(ip, ipaddress.IPv6Address) != bracketed or (not bracketed and match[1] != host):
+        raise _no_address(text, "is not an IP address with a port")
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
         ip = ip.ipv4_mapped
     if not 1 <= port <= _HIGHEST_PORT:
@@ -86,11 +89,7 @@ def parse_address(text: str) -> str:
     if ip.is_unspecified or ip.is_multicast or ip == ipaddress.IPv4Address("255.255.255.255"):
         raise _no_address(text, "is not the address of one machine")
     if isinstance(ip, ipaddress.IPv4Address):
-        if match[1] != host or match.re is _BRACKETED:
-            raise _no_address(text, "is not an IP address with a port")
         return f"{ip}:{port}"
-    if match.re is not _BRACKETED:
-        raise _no_address(text, "is an IPv6 address without brackets")
     if ip.is_link_local != bool(scope) or (scope and _is_scope(scope) is None):
         raise _no_address(text, "must name its interface if it begins with fe80, and else none")
     return f"[{ip}{'%' if scope else ''}{scope}]:{port}"
