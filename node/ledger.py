@@ -5,15 +5,17 @@ Called inside a transaction by the services; it decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from node.core.canonical import JsonValue
 from node.core.commands import Receipt
 from node.core.delegation import Note
 from node.core.effects import Effect, Land, Launch, Notify
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
+from node.core.mesh import Peer
 from node.core.model import (
     Address,
     AgentState,
@@ -258,6 +260,36 @@ class Ledger:
         party = Party(node=self.node, role="person")
         row = Row(row=RowKind.POLICY, engine=engine, decision=decision, sw=SOFTWARE, src=party)
         tx.append(row, _texts(name=name))
+
+    def peer_row(
+        self,
+        tx: Tx,
+        peer: Peer,
+        engine: str,
+        decision: str,
+        *,
+        reason: str | None = None,
+        extra: Mapping[str, JsonValue] | None = None,
+        **texts: str,
+    ) -> None:
+        """The row of something that changed between this node and a peer; its name and `texts` go beside the row."""
+        src, dst = Party(node=self.node), Party(node=peer.id)
+        row = Row(row=RowKind.POLICY, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=src, dst=dst)
+        tx.append(replace(row, extra=extra or {}), _texts(name=peer.name, **texts))
+
+    def key_row(self, tx: Tx, old: str, new: str, engine: str, decision: str, **texts: str) -> None:
+        """The row of a node whose key gave way to another: both node ids."""
+        src, dst = Party(node=old), Party(node=new)
+        row = Row(row=RowKind.KEY, engine=engine, decision=decision, sw=SOFTWARE, src=src, dst=dst)
+        tx.append(row, _texts(**texts))
+
+    def turned_away(
+        self, tx: Tx, reason: str, *, node: str = "", address: str = "", extra: Mapping[str, JsonValue] | None = None
+    ) -> None:
+        """The row of a call from another node that was refused; `node` is the id its key has, empty when unknown."""
+        src, dst = Party(node=node) if node else None, Party(node=self.node)
+        row = Row(row=RowKind.POLICY, engine="mesh", decision="refused", reason=reason, sw=SOFTWARE, src=src, dst=dst)
+        tx.append(replace(row, extra=extra or {}), _texts(address=address))
 
     def side(self, **texts: str) -> tuple[tuple[str, str], ...]:
         """Side texts for a row: redacted, cut to a preview, empty ones left out."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.mesh import Peer
+from node.core.mesh import Paired, Peer
 from node.core.pairing_events import Agreed, CodeTyped, Declined, Input, Other
 from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, started
 from node.core.pairing_messages import NONCE_BYTES, Reason, Role
@@ -21,7 +21,7 @@ from node.core.views_mesh import PairingEvent, PairingStep
 from node.ledger import Ledger
 from node.pairing_play import PairingPlay
 from node.ports import Clock, Entropy, Store, Tx
-from node.ports_mesh import PairingNet, PairingWire, PairingWish, Pake, PakeRun, PeerKeeper, Signer
+from node.ports_mesh import PairingNet, PairingWire, PairingWish, Pake, PakeRun, Signer, Trust
 from node.version import SOFTWARE
 
 MADE_CODE_DIGITS: Final = 8
@@ -55,7 +55,7 @@ class PairingDesk:
         net: PairingNet,
         pake: Pake,
         signer: Signer,
-        keeper: PeerKeeper,
+        trust: Trust,
         me: Callable[[], Introduction],
         find: Callable[[str], str | None],
         identify: Callable[[str], str],
@@ -72,7 +72,7 @@ class PairingDesk:
         self._net = net
         self._pake = pake
         self._signer = signer
-        self._keeper = keeper
+        self._trust = trust
         self._me = me
         self._find = find
         self._identify = identify
@@ -128,7 +128,6 @@ class PairingDesk:
         try:
             await self._row("began", role)
             async with self._connected(wish, current, deadline) as (wire, step):
-                await self._gate(started)
                 run, over = await self._play(current, wire, deadline).through(step)
                 paired = run.state is State.PAIRED
                 if over is not None:
@@ -150,6 +149,7 @@ class PairingDesk:
             pake=current.pake,
             tell=lambda event: self._tell(current, event),
             identify=self._identify,
+            begun=lambda: self._gate(started),
             record=lambda other: self._record(other, wire.address),
         )
 
@@ -228,12 +228,14 @@ class PairingDesk:
 
     async def _record(self, other: Other, address: str) -> Peer:
         host = address.rpartition(":")[0]
-        return await self._keeper.paired(
-            certificate=other.certificate,
-            name=other.name,
-            given=other.given,
-            got=other.got,
-            addresses=(f"{host}:{other.port}",) if other.port and host else (),
+        return await self._trust.add(
+            Paired(
+                certificate=other.certificate,
+                name=other.name,
+                given=other.given,
+                got=other.got,
+                addresses=(f"{host}:{other.port}",) if other.port and host else (),
+            )
         )
 
 
@@ -241,7 +243,7 @@ def _to_json(gate: PairingGate) -> str:
     return json.dumps(asdict(gate))
 
 
-def _from_json(text: str, now_us: int) -> PairingGate:
+def _from_json(text: str | None, now_us: int) -> PairingGate:
     """The gate as it was kept; times that a clock put back would keep it closed by do not count."""
     if not text:
         return PairingGate()

@@ -59,7 +59,8 @@ class PairingPlay:
     """One run, from its first step until it is over.
 
     `inputs` is what the person and the other node say, `tell` tells the person, `identify` gives the shown id of a
-    certificate (INVALID_ARGUMENT for an unfit one), `record` makes a peer of the other end.
+    certificate (INVALID_ARGUMENT for an unfit one), `begun` is called at the other's first word and may refuse the run,
+    `record` makes a peer of the other end.
     """
 
     id: str
@@ -70,6 +71,7 @@ class PairingPlay:
     pake: PakeRun | None
     tell: Callable[[PairingEvent], None]
     identify: Callable[[str], str]
+    begun: Callable[[], Awaitable[None]]
     record: Callable[[Other], Awaitable[Peer]]
     _own: deque[Input] = field(default_factory=deque)
     _shown: str = ""
@@ -102,7 +104,8 @@ class PairingPlay:
         """What the next input that fits does."""
         while True:
             given = await self._next()
-            if isinstance(given, Hello):
+            if isinstance(given, Hello) and not self._shown:
+                await self.begun()
                 try:
                     self._shown = self.identify(given.certificate)
                 except MeshError:

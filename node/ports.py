@@ -17,6 +17,7 @@ from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
 from node.core.transfer import Attachment
 from node.core.workspace import Workspace
+from node.ports_mesh import MeshReader, MeshTx
 from node.ports_work import LaunchPlan, Worktree
 
 T = TypeVar("T")
@@ -99,7 +100,7 @@ class CallRecord:
     created_us: int
 
 
-class Reader(Protocol):
+class Reader(MeshReader, Protocol):
     """A consistent view of the node's state. Blocking: only inside Store.read or Store.write."""
 
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]: ...
@@ -138,7 +139,7 @@ class Reader(Protocol):
     def counts(self) -> Counts: ...
 
 
-class Tx(Reader, Protocol):
+class Tx(Reader, MeshTx, Protocol):
     """One command's part of a transaction; an exception undoes exactly this part."""
 
     def put_session(self, session: Session) -> None: ...

@@ -7,11 +7,47 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from node.core.mesh import Grant, Link, Peer, Sighting
+from node.core.mesh import Grant, Link, Paired, Peer, Sighting
 from node.core.pairing_events import Unreadable
 from node.core.pairing_messages import Message as PairingMessage
 from node.core.pairing_messages import Role
 from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
+
+
+class MeshReader(Protocol):
+    """The mesh's part of ports.Reader."""
+
+    def peers(self) -> tuple[Peer, ...]: ...
+    def peer(self, peer_id: str) -> Peer | None: ...
+    def peer_by_spki(self, spki: str) -> Peer | None: ...
+    def mesh_state(self, name: str) -> str | None:
+        """JSON that a service keeps under a name of its own, such as how often pairing failed."""
+        ...
+
+    def own_node(self) -> str | None:
+        """The node id under which this database was last used."""
+        ...
+
+
+class MeshTx(MeshReader, Protocol):
+    """The mesh's part of ports.Tx."""
+
+    def put_peer(self, peer: Peer) -> None: ...
+    def remove_peer(self, peer_id: str) -> None: ...
+    def put_mesh_state(self, name: str, value: str) -> None:
+        """Keeps JSON under a name; an empty text forgets it."""
+        ...
+
+    def set_own_node(self, node: str) -> None: ...
+    def rename_node(self, old: str, new: str) -> None:
+        """What is stored of exchanges with an end on node `old` is about `new` from now on."""
+        ...
+
+
+class PeerBells(Protocol):
+    """Told when trust has changed, after the commit."""
+
+    def changed(self) -> None: ...
 
 
 class PeerBook(Protocol):
@@ -30,7 +66,10 @@ class PeerBook(Protocol):
         ...
 
     async def seen(self, peer_id: str, address: str) -> None:
-        """The peer proved itself from there; its address moves to the front. Not written more than once a minute."""
+        """The peer proved itself there; that address moves to the front. Not written more than once a minute.
+
+        `address` is one that can be dialled, or empty when none is known.
+        """
         ...
 
     async def granted(self, peer_id: str, got: frozenset[Grant]) -> None:
@@ -39,6 +78,37 @@ class PeerBook(Protocol):
 
     async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
         """The peer has a new key, signed by the old; TAMPERED when the signature does not fit."""
+        ...
+
+
+class Trust(Protocol):
+    """What a person may change about peers; `wanted` is a name, @name, or the beginning of an id.
+
+    Each change is on disk, with its row, when the call returns; what was open under what is gone ends at once.
+    """
+
+    def find(self, wanted: str) -> Peer: ...
+    async def add(self, paired: Paired) -> Peer:
+        """The peer under a safe name of its own; a key that is known keeps its name and is brought up to date."""
+        ...
+
+    async def rename(self, wanted: str, name: str) -> Peer: ...
+    async def grant(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
+    async def revoke(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
+    async def unpair(self, wanted: str) -> Peer: ...
+    async def add_address(self, wanted: str, address: str) -> Peer: ...
+
+
+class Changes(Protocol):
+    """Wakes whoever holds something open that trust allows."""
+
+    @property
+    def generation(self) -> int:
+        """How often trust has changed since the node started."""
+        ...
+
+    async def next_change(self, seen: int) -> int:
+        """The generation, once it is another than `seen`."""
         ...
 
 
@@ -72,18 +142,6 @@ class Sightings(Protocol):
     def sightings(self) -> Mapping[str, Sighting]:
         """The nodes that announce themselves now, by instance name."""
         ...
-
-
-class PeerDesk(Protocol):
-    """What a person does with peers."""
-
-    def listed(self) -> tuple[Peer, ...]: ...
-    def find(self, wanted: str) -> Peer: ...
-    async def rename(self, wanted: str, name: str) -> Peer: ...
-    async def grant(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
-    async def revoke(self, wanted: str, grants: frozenset[Grant]) -> Peer: ...
-    async def add_address(self, wanted: str, address: str) -> Peer: ...
-    async def unpair(self, wanted: str) -> Peer: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,14 +245,4 @@ class Signer(Protocol):
     def sign(self, statement: bytes) -> bytes: ...
     def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
         """Whether the signature is of the key of a node's certificate; False for one that is unfit, too."""
-        ...
-
-
-class PeerKeeper(Protocol):
-    """Where pairing puts what came of it."""
-
-    async def paired(
-        self, *, certificate: str, name: str, given: frozenset[Grant], got: frozenset[Grant], addresses: Sequence[str]
-    ) -> Peer:
-        """The peer, recorded with its timeline row."""
         ...

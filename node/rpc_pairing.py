@@ -61,7 +61,7 @@ class PairingNet:
         key = self._me.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        credentials = grpc.ssl_server_credentials(((key, self._me.certificate.encode("ascii")),))
+        credentials = grpc.ssl_server_credentials([(key, self._me.certificate.encode("ascii"))])
         try:
             listener.port = server.add_secure_port(f"[::]:{port}", credentials)
         except RuntimeError as error:
@@ -95,7 +95,7 @@ class PairingNet:
             ),
         )
         try:
-            method = channel.stream_stream(
+            method: aio.StreamStreamMultiCallable[pb.PairRequest, pb.PairResponse] = channel.stream_stream(
                 _PAIR,
                 request_serializer=pb.PairRequest.SerializeToString,
                 response_deserializer=pb.PairResponse.FromString,
@@ -105,8 +105,10 @@ class PairingNet:
                 yield _Dialed(call, address, fingerprint(presented))
             finally:
                 # What was said last must leave before the connection goes.
-                with suppress(aio.AioRpcError, asyncio.InvalidStateError):
-                    await call.done_writing()
+                with suppress(aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
+                    async with asyncio.timeout(_GRACE_S):
+                        await call.done_writing()
+                        await call.code()
                 call.cancel()
         finally:
             await channel.close()
@@ -133,10 +135,12 @@ class _Listener:
         self, requests: AsyncIterator[pb.PairRequest], context: aio.ServicerContext[pb.PairRequest, pb.PairResponse]
     ) -> None:
         """One stream. The first has the run to itself."""
-        if self._taken or self._over.is_set():
+        # Whoever connects and says nothing does not take the place of somebody who does.
+        first = await _first(requests)
+        if first is None or self._taken or self._over.is_set():
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this node pairs with another one right now")
         self._taken = True
-        wire = _Accepted(requests, context)
+        wire = _Accepted(first, requests, context)
         self._came.put_nowait(wire)
         await self._over.wait()
 
@@ -147,14 +151,19 @@ class _Accepted:
     presented = ""
 
     def __init__(
-        self, requests: AsyncIterator[pb.PairRequest], context: aio.ServicerContext[pb.PairRequest, pb.PairResponse]
+        self,
+        first: pb.PairRequest,
+        requests: AsyncIterator[pb.PairRequest],
+        context: aio.ServicerContext[pb.PairRequest, pb.PairResponse],
     ) -> None:
+        self._first = first
         self._requests = requests
         self._context = context
         self.address = _peer_address(context.peer())
 
     async def messages(self) -> AsyncGenerator[Message | Unreadable, None]:
         """What the dialer says."""
+        yield codec_pairing.from_wire(self._first)
         try:
             async for request in self._requests:
                 yield codec_pairing.from_wire(request)
@@ -195,6 +204,15 @@ class _Dialed:
             raise _gone() from error
 
 
+async def _first(requests: AsyncIterator[pb.PairRequest]) -> pb.PairRequest | None:
+    """The first message of a stream, None when it does not come soon."""
+    try:
+        async with asyncio.timeout(_HANDSHAKE_S):
+            return await anext(requests)
+    except (TimeoutError, StopAsyncIteration, aio.AioRpcError, grpc.RpcError):
+        return None
+
+
 def _parted(address: str) -> tuple[str, int]:
     """Host and port of "host:port" or "[v6]:port"."""
     host, colon, port = address.rpartition(":")
@@ -221,8 +239,8 @@ async def _presented(host: str, port: int, seconds: float) -> str:
     except (OSError, TimeoutError, ssl.SSLError) as error:
         raise MeshError(
             ErrorCode.UNAVAILABLE,
-            f"Nobody waits for pairing at {host} port {port} ({str(error) or 'no answer in time'}). On the other machine: "
-            "helio pair. Then dial what it says.",
+            f"Nobody waits for pairing at {host} port {port} ({str(error) or 'no answer in time'}). On the other "
+            "machine: helio pair. Then dial what it says.",
         ) from error
     try:
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

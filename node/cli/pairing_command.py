@@ -192,7 +192,10 @@ class _Teller:
                 return ["Type the code that the other machine shows, then Enter:"]
             case PairingStep.ASK_CONFIRM:
                 asks = grants_words(event.asks)
-                return [f"The code was typed there. Pair with {other}? It may then do here: {asks}.", "Type yes or no:"]
+                return [
+                    "The code was typed. Ask whoever is at the other machine: did their screen take it?",
+                    f"Then pair with {other}? It may do here: {asks}. Type yes or no:",
+                ]
             case PairingStep.AGREED:
                 return ["Waiting for the other side to agree."]
             case PairingStep.PAIRED:

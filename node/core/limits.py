@@ -58,6 +58,7 @@ class Limits:
     spare_bytes: int = 67_108_864
     peers: int = 10_000
     peer_addresses: int = 8
+    former_keys: int = 8
     sightings: int = 256
     mesh_connections: int = 1_024
     mesh_message_bytes: int = 65_536

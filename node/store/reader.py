@@ -1,4 +1,4 @@
-"""Questions to the database. Every SQL SELECT of the node stands here."""
+"""Questions to the database. Every SQL SELECT of the node stands here and in mesh."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from node.core.timeline import Head
 from node.core.workspace import Workspace
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
 from node.ports_work import LaunchPlan, Worktree
+from node.store.mesh import MeshReader
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -39,7 +40,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader:
+class SqliteReader(MeshReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
