@@ -75,9 +75,9 @@ class Rotating:
         self.line.append(identity.rotate(self._folder, now_us=START_US, entropy=self._entropy, keep=8))
         return self._step()
 
-    def renew(self) -> Step:
-        six_years_us = 6 * 365 * 24 * 3_600 * 1_000_000
-        self.line.append(identity.load_or_create(self._folder, now_us=START_US + six_years_us, entropy=self._entropy))
+    def renew(self, years: int = 6) -> Step:
+        then_us = START_US + years * 365 * 24 * 3_600 * 1_000_000
+        self.line.append(identity.load_or_create(self._folder, now_us=then_us, entropy=self._entropy))
         return self._step()
 
     def _step(self) -> Step:

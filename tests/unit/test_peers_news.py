@@ -132,11 +132,17 @@ async def test_a_renewed_certificate_keeps_the_peer(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         peers, other = await book(mesh), Rotating(tmp_path / "other")
         old = await peers.add(pairing(other))
-        await take(peers, old.id, other.renew())
+        first = other.renew()
+        await take(peers, old.id, first)
         after = peers.find("studio")
         assert (after.id, after.certificate) == (old.id, other.now.certificate)
         assert other.now.certificate != other.line[0].certificate
         assert (await rows(mesh))[-1] == "peer renewed"
+        # It does not go back to one that it had before, though the same key has signed for that as well.
+        await take(peers, old.id, other.renew(years=12))
+        with refused(ErrorCode.TAMPERED, "not newer"):
+            await take(peers, old.id, first)
+        assert peers.find("studio").certificate == other.now.certificate
 
 
 @scenario
