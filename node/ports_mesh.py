@@ -38,6 +38,19 @@ class PeerBook(Protocol):
         ...
 
 
+class Trust(PeerBook, Protocol):
+    """A PeerBook that tells when anything in it changed: who is trusted, or with what."""
+
+    @property
+    def generation(self) -> int:
+        """Grows with every change."""
+        ...
+
+    async def next_change(self, seen: int) -> int:
+        """The generation, as soon as it is past `seen`."""
+        ...
+
+
 class Calls(Protocol):
     """What a peer may be told or do on the node-to-node port; each is asked with a peer that is proven."""
 

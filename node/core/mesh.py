@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -72,3 +72,40 @@ class Sighting:
     version: str
     addresses: tuple[str, ...]
     seen_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """What a peer says of itself and of the connection: what the caller may do there, and how it is secured."""
+
+    version: str
+    grants: frozenset[Grant]
+    now_us: int
+    tls: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """A sign of life on a link; `number` counts from 1."""
+
+    number: int
+    now_us: int
+    grants: frozenset[Grant]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A peer's next certificate (PEM), and the statement about it that its key so far has signed."""
+
+    certificate: str
+    statement: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKey:
+    """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM)."""
+
+    key: bytes = field(repr=False)
+    certificate: str
