@@ -24,7 +24,7 @@ from node.ports import Clock, Entropy
 from node.ports_mesh import PeerBook
 from node.version import VERSION
 from node.wire.v1 import mesh_pb2 as pb
-from node.wire.v1.mesh_pb2_grpc import MeshServiceAsyncStub, MeshServiceStub
+from node.wire.v1.mesh_pb2_grpc import MeshServiceStub
 
 PING_MS: Final = 10_000
 PING_TIMEOUT_MS: Final = 5_000
@@ -118,7 +118,7 @@ class LinkKeeper:
 
     async def rekey(self, peer_id: str, new: NewKey) -> None:
         """Tells a peer of this node's next key, on the link that the key so far has made."""
-        stub: MeshServiceAsyncStub = MeshServiceStub(self.channel(peer_id))
+        stub = MeshServiceStub(self.channel(peer_id))
         try:
             await self._ask(stub.Rekey, codec_mesh.new_key_to_wire(new), float(self._limits.mesh_call_s))
         except aio.AioRpcError as error:
@@ -258,15 +258,22 @@ class LinkKeeper:
     async def _hold(self, line: _Line, address: str, channel: aio.Channel, scope: asyncio.Timeout) -> None:
         """Returns when the other end ends the link well; each beat puts the deadline of `scope` off."""
         now = asyncio.get_running_loop().time
-        stub: MeshServiceAsyncStub = MeshServiceStub(channel)
+        stub = MeshServiceStub(channel)
         # The first call has the time of the handshake in it.
-        await self._greet(stub)
+        await self._greet(stub.Greet)
         begin = now()
-        greeting = await self._greet(stub)
+        greeting = await self._greet(stub.Greet)
         rtt_us = int((now() - begin) * _SECOND_US)
         line.channel = channel
         scope.reschedule(now() + self._limits.link_dead_s)
-        self._stand(line, LinkState.UP, address=address, rtt_us=rtt_us, tls=greeting.tls, group=greeting.group, why="")
+        line.link = Link(
+            state=LinkState.UP,
+            since_us=self._clock.wall_us(),
+            address=address,
+            rtt_us=rtt_us,
+            tls=greeting.tls,
+            group=greeting.group,
+        )
         got = greeting.grants
         await self._recorded(self._book.seen(line.peer.id, address))
         await self._recorded(self._book.granted(line.peer.id, got))
@@ -282,9 +289,9 @@ class LinkKeeper:
             # A call that was dropped is neither ended nor collected by the library (grpc/grpc#43462).
             call.cancel()
 
-    async def _greet(self, stub: MeshServiceAsyncStub) -> Greeting:
+    async def _greet(self, greet: aio.UnaryUnaryMultiCallable[pb.GreetRequest, pb.GreetResponse]) -> Greeting:
         request = pb.GreetRequest(version=VERSION)
-        greeting = codec_mesh.greeting_from_wire(await self._ask(stub.Greet, request, float(self._limits.link_dial_s)))
+        greeting = codec_mesh.greeting_from_wire(await self._ask(greet, request, float(self._limits.link_dial_s)))
         # gRPC tells a client nothing of its own connection; the other end sees the same one.
         if greeting.tls != TLS:
             raise MeshError(ErrorCode.UNAUTHENTICATED, f"the connection is not secured by {TLS}")
@@ -334,6 +341,6 @@ class LinkKeeper:
         )
         return aio.secure_channel(dial_target(address), credentials, options=options)
 
-    def _stand(self, line: _Line, state: LinkState, **values: object) -> None:
+    def _stand(self, line: _Line, state: LinkState, why: str = "") -> None:
         since_us = line.link.since_us if line.link.state is state else self._clock.wall_us()
-        line.link = replace(line.link, state=state, since_us=since_us, **values)  # type: ignore[arg-type]
+        line.link = Link(state=state, since_us=since_us, address=line.link.address, why=why)
