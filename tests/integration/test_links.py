@@ -11,21 +11,28 @@ from dataclasses import replace
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.core.mesh import Grant, Link, LinkState, NewKey
+from node.ports import Entropy
 from node.rpc_client import LinkKeeper
 from tests.integration.mesh import refused, scenario
 from tests.peer_twin import Person, ShiftedClock, TrustTwin, person, serving
 from tests.waiting import until
 
 QUICK = Limits(link_beat_s=1, link_dead_s=2, link_retry_s=1, link_dial_s=1)
+PATIENT = replace(QUICK, link_retry_s=600)
 REQUEST, PANEL = frozenset({Grant.REQUEST}), frozenset({Grant.MIRROR_PANEL})
 
 
 @asynccontextmanager
 async def keeping(
-    who: Person, trust: TrustTwin, *, limits: Limits = QUICK, clock: ShiftedClock | None = None
+    who: Person,
+    trust: TrustTwin,
+    *,
+    limits: Limits = QUICK,
+    clock: ShiftedClock | None = None,
+    entropy: Entropy = os.urandom,
 ) -> AsyncIterator[LinkKeeper]:
     """A keeper at work, which wants all peers."""
-    keeper = LinkKeeper(own=who.own, book=trust, clock=clock or ShiftedClock(), entropy=os.urandom, limits=limits)
+    keeper = LinkKeeper(own=who.own, book=trust, clock=clock or ShiftedClock(), entropy=entropy, limits=limits)
     keeper.wanted(trust.peers())
     async with asyncio.TaskGroup() as group:
         work = group.create_task(keeper.run())
@@ -43,6 +50,20 @@ async def reached(keeper: LinkKeeper, peer_id: str, state: LinkState, *words: st
     link = await until(look, f"{state} {words}", seconds=8)
     assert bool(link.why) is (state is not LinkState.UP)
     return link
+
+
+class Patience:
+    """Draws no pause at all for some times, and the longest there is from then on."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def __call__(self, size: int) -> bytes:
+        self.drawn += 1
+        return bytes(size) if self.drawn <= 8 else b"\xff" * size
+
+    async def exhausted(self) -> None:
+        await until(lambda: self.drawn > 8, "a long pause")
 
 
 class Wire:
@@ -120,13 +141,16 @@ async def test_the_server_restarts_and_the_link_is_back() -> None:
 
 @scenario
 async def test_a_peer_that_moved_is_found_by_a_hint() -> None:
-    a, b = person(), person()
-    at_b = TrustTwin(a.peer())
-    slow = replace(QUICK, link_retry_s=600)
-    async with serving(b, at_b, limits=QUICK) as port:
-        at_a = TrustTwin(b.peer())
-        async with keeping(a, at_a, limits=slow) as keeper:
-            await reached(keeper, b.id, LinkState.DOWN, "no address of this node is known")
+    a, b, squatter = person(), person(), person()
+    patience = Patience()
+    async with (
+        serving(squatter, TrustTwin(), limits=QUICK) as old,
+        serving(b, TrustTwin(a.peer()), limits=QUICK) as port,
+    ):
+        at_a = TrustTwin(b.peer(f"127.0.0.1:{old}"))
+        async with keeping(a, at_a, limits=PATIENT, entropy=patience) as keeper:
+            await reached(keeper, b.id, LinkState.REFUSED, "another key answers")
+            await patience.exhausted()
             keeper.hint(b.id, ["nowhere", f"127.0.0.1:{port}"])
             await reached(keeper, b.id, LinkState.UP)
             assert at_a.addresses == [(b.id, f"127.0.0.1:{port}")]
@@ -134,12 +158,28 @@ async def test_a_peer_that_moved_is_found_by_a_hint() -> None:
 
 @scenario
 async def test_an_address_that_a_person_adds_is_tried_at_once() -> None:
-    a, b = person(), person()
-    async with serving(b, TrustTwin(a.peer()), limits=QUICK) as port:
-        async with keeping(a, TrustTwin(b.peer("127.0.0.1:1"))) as keeper:
-            await reached(keeper, b.id, LinkState.DOWN, "nothing listens at 127.0.0.1:1")
-            keeper.wanted([b.peer("127.0.0.1:1", f"127.0.0.1:{port}")])
+    a, b, squatter = person(), person(), person()
+    patience = Patience()
+    async with (
+        serving(squatter, TrustTwin(), limits=QUICK) as old,
+        serving(b, TrustTwin(a.peer()), limits=QUICK) as port,
+    ):
+        wrong, right = f"127.0.0.1:{old}", f"127.0.0.1:{port}"
+        async with keeping(a, TrustTwin(b.peer(wrong)), limits=PATIENT, entropy=patience) as keeper:
+            await patience.exhausted()
+            keeper.wanted([b.peer(wrong, right)])
             await reached(keeper, b.id, LinkState.UP)
+
+
+@scenario
+async def test_a_peer_without_an_address_waits_for_one() -> None:
+    a, b = person(), person()
+    async with keeping(a, TrustTwin(b.peer())) as keeper:
+        await reached(keeper, b.id, LinkState.DOWN, "no address of this node is known")
+        keeper.hint(b.id, ["b.example:4354"])
+        await reached(keeper, b.id, LinkState.DOWN, "is no address of a node")
+        keeper.hint(b.id, ["127.0.0.1:1", "127.0.0.1:2"])
+        await reached(keeper, b.id, LinkState.DOWN, "nothing listens at 127.0.0.1:1", "2 addresses were tried")
 
 
 @scenario

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import ssl
+import subprocess
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -301,10 +303,6 @@ async def test_garbage_for_frames_hurts_nobody(tmp_path: Path) -> None:
 async def test_a_call_without_its_message_does_not_wait_for_ever() -> None:
     a, b = person(), person()
     trust = TrustTwin(a.peer())
-    never = asyncio.Event()
-
-    async def nothing() -> None:
-        await never.wait()
 
     async with serving(b, trust, limits=QUICK) as port:
         async with dialled(a, b, port) as channel:
@@ -332,8 +330,10 @@ async def test_slow_connections_are_dropped_and_keep_nobody_out(tmp_path: Path) 
         clock = asyncio.get_running_loop().time
         begin = clock()
         slow = [group.create_task(said(port, None, begun if n % 2 else b"", seconds=10)) for n in range(60)]
-        # TLS is done, and then nothing comes.
-        slow += [group.create_task(said(port, tls_context(a, tmp_path), b"", seconds=10)) for _ in range(5)]
+        # TLS is done, or HTTP/2 begun even, and then nothing comes.
+        slow += [
+            group.create_task(said(port, tls_context(a, tmp_path), data, seconds=10)) for data in 5 * (b"", PREFACE)
+        ]
         await until(lambda: trust.rows or clock() - begin > 0.3)
         async with dialled(a, b, port) as channel:
             assert await called(channel) == "ok"
@@ -396,3 +396,28 @@ async def test_a_node_that_stops_ends_its_streams_and_says_so() -> None:
             await stream.beat()
             ending = asyncio.gather(stream.end(), run.aclose())
             assert (await ending)[0] == "UNAVAILABLE unavailable"
+
+
+@scenario
+async def test_five_hundred_refused_handshakes_leave_nothing_behind(tmp_path: Path) -> None:
+    b = person()
+    trust = TrustTwin(person().peer())
+    context = tls_context(person(), tmp_path)
+    async with serving(b, trust, limits=QUICK) as port:
+
+        async def attack(times: int) -> None:
+            for _ in range(times // 20):
+                tls = [said(port, context, PREFACE, seconds=5) for _ in range(16)]
+                await asyncio.gather(*tls, *(said(port, None, bytes(300), seconds=5) for _ in range(4)))
+
+        await attack(200)
+        before = _resident_kib()
+        await attack(500)
+        # 700 that stayed would be several times this: an idle connection alone takes 87 KiB.
+        assert _resident_kib() - before < 8_192
+        await until(lambda: trust.reasons == {"handshake_failed": 700}, "the count", seconds=6)
+
+
+def _resident_kib() -> int:
+    asked = subprocess.run(["ps", "-o", "rss=", "-p", str(os.getpid())], capture_output=True, text=True, check=True)
+    return int(asked.stdout)
