@@ -1,4 +1,4 @@
-"""The local network, purely: which interfaces carry discovery, which addresses are worth dialling, and in what order."""
+"""The local network, purely: which interfaces carry discovery, and which addresses are worth dialling first."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ NAME_CHARS: Final = 64
 _PREFIX: Final = re.compile(r"[0-9a-f]{16}\Z")
 _VERSION: Final = re.compile(r"[0-9A-Za-z.+-]{1,32}\Z")
 _SECOND_US: Final = 1_000_000
+_SILENCE_US: Final = 5_000_000
 _ASKS: Final = 3
 
 
@@ -30,7 +31,7 @@ def is_instance(label: str) -> bool:
 
 
 def text_of(prefix: str, version: str, name: str) -> bytes:
-    """The TXT record of a node, `name` only if it is to be told: strings of at most 255 bytes, each after its length."""
+    """The TXT record of a node, `name` only if it is to be told: strings of at most 255 bytes after their lengths."""
     pairs = [f"v={version}".encode()[:255], f"f={prefix}".encode()]
     if name:
         pairs.append(b"n=" + _cut(name, NAME_CHARS * 3))
@@ -76,12 +77,16 @@ class Heard:
     addresses: tuple[str, ...] = ()
 
 
+def _nowhere() -> dict[str, tuple[str, int]]:
+    return {}
+
+
 @dataclass(slots=True)
 class _Entry:
     port: int | None = None
     claims: Claims | None = None
     # Bare address -> the scoped one, and when it was heard last.
-    addresses: dict[str, tuple[str, int]] = field(default_factory=dict)
+    addresses: dict[str, tuple[str, int]] = field(default_factory=_nowhere)
     heard_us: int = 0
     seen_us: int = 0
     asked: int = 0
@@ -98,7 +103,7 @@ class SightingTable:
         self._own = own
         self._limits = limits
         self._keep = keep
-        self._loopback = loopback
+        self.loopback = loopback
         self._entries: dict[str, _Entry] = {}
         self.ignored = 0
 
@@ -106,8 +111,9 @@ class SightingTable:
         return len(self._entries)
 
     def hear(self, heard: Heard, *, now_us: int, wall_us: int) -> bool:
-        """Take in what was heard; whether it changed what is shown of the instance."""
-        if heard.instance == self._own:
+        """Take in what was heard; whether it is news: what is shown changed, or it was silent for a while."""
+        alone = heard.addresses and heard.port is None and heard.text is None
+        if heard.instance == self._own or (alone and heard.instance not in self._entries):
             return False
         told = claims(heard.instance, heard.text) if heard.text is not None else None
         if (
@@ -121,12 +127,13 @@ class SightingTable:
         if entry is None:
             return False
         before = self._shown(heard.instance, entry)
+        silent = heard.port is not None and entry.heard_us < now_us - _SILENCE_US
         entry.port = heard.port if heard.port is not None else entry.port
         entry.claims = told or entry.claims
         self._take_addresses(entry, heard, now_us)
         entry.heard_us, entry.seen_us = now_us, wall_us
         after = self._shown(heard.instance, entry)
-        return _told(before) != _told(after)
+        return _told(before) != _told(after) or (silent and after is not None)
 
     def gone(self, instance: str) -> bool:
         """It said goodbye; whether it was shown."""
@@ -195,7 +202,7 @@ class SightingTable:
         for address in heard.addresses:
             key, known = bare(address), entry.addresses.get(bare(address))
             scoped = known[0] if known is not None and key == address else address
-            if rank(scoped, loopback=self._loopback) is None:
+            if rank(scoped, loopback=self.loopback) is None:
                 # Without a scope it leads nowhere; that is not the fault of who sent it.
                 self.ignored += 0 if _lacks_scope(scoped) else 1
                 continue
@@ -207,7 +214,7 @@ class SightingTable:
     def _order(self, item: tuple[str, tuple[str, int]]) -> tuple[int, int, str]:
         """Best first: by kind, then the newest."""
         key, (whole, heard_us) = item
-        place = rank(whole, loopback=self._loopback)
+        place = rank(whole, loopback=self.loopback)
         return (9 if place is None else place, -heard_us, key)
 
     def _shown(self, instance: str, entry: _Entry) -> Sighting | None:
