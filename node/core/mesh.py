@@ -65,13 +65,29 @@ class Sighting:
     """A node that announces itself on the local network: a hint where to dial, proof of nothing.
 
     `prefix` is the beginning of its fingerprint as it claims it. `addresses` are literal "host:port", best first;
-    an IPv6 link-local one carries the scope of the interface that it was heard on.
+    an IPv6 link-local one carries the scope of the interface that it was heard on. `name` is what it calls itself, if
+    it tells: escaped, for people to look at.
     """
 
     prefix: str
     version: str
     addresses: tuple[str, ...]
     seen_us: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryState:
+    """How discovery stands: the `interfaces` it works on, and whether this node is `announced` there.
+
+    `why` says what is wrong and what to do about it; empty when all is well. `ignored` counts what came in malformed.
+    """
+
+    on: bool
+    why: str
+    interfaces: tuple[str, ...]
+    announced: bool
+    ignored: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
