@@ -17,6 +17,8 @@ from node.core.errors import ErrorCode, MeshError
 
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+# Its own resolver knows nothing of macOS and VPNs (grpc/grpc#40574). Nodes dial literal addresses anyway.
+os.environ.setdefault("GRPC_DNS_RESOLVER", "native")
 
 import grpc
 from grpc import aio

@@ -112,6 +112,10 @@ class Changes(Protocol):
         ...
 
 
+class Pins(PeerBook, Changes, Protocol):
+    """Whom this node trusts, and when that changes."""
+
+
 class Calls(Protocol):
     """What a peer may be told or do on the node-to-node port; each is asked with a peer that is proven."""
 

@@ -63,6 +63,9 @@ class Limits:
     mesh_connections: int = 1_024
     mesh_message_bytes: int = 65_536
     mesh_call_s: int = 10
+    mesh_calls_per_peer: int = 16
+    mesh_handshake_s: int = 5
+    link_dial_s: int = 3
     link_beat_s: int = 5
     link_dead_s: int = 12
     link_retry_s: int = 30

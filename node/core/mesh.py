@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -84,10 +84,63 @@ class Sighting:
     """A node that announces itself on the local network: a hint where to dial, proof of nothing.
 
     `prefix` is the beginning of its fingerprint as it claims it. `addresses` are literal "host:port", best first;
-    an IPv6 link-local one carries the scope of the interface that it was heard on.
+    an IPv6 link-local one carries the scope of the interface that it was heard on. `name` is what it calls itself, if
+    it tells: escaped, for people to look at.
     """
 
     prefix: str
     version: str
     addresses: tuple[str, ...]
     seen_us: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoveryState:
+    """How discovery stands: the `interfaces` it works on, and whether this node is `announced` there.
+
+    `why` says what is wrong and what to do about it; empty when all is well. `ignored` counts what came in malformed.
+    """
+
+    on: bool
+    why: str
+    interfaces: tuple[str, ...]
+    announced: bool
+    ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """What a peer says of itself and of the connection: what the caller may do there, and how it is secured."""
+
+    version: str
+    grants: frozenset[Grant]
+    now_us: int
+    tls: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """A sign of life on a link; `number` counts from 1."""
+
+    number: int
+    now_us: int
+    grants: frozenset[Grant]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A peer's next certificate (PEM), and the statement about it that its key so far has signed."""
+
+    certificate: str
+    statement: bytes
+    signature: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKey:
+    """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM)."""
+
+    key: bytes = field(repr=False)
+    certificate: str

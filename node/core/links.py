@@ -1,0 +1,111 @@
+"""Links to peers, as far as they are thought: where to dial, what became of an attempt in words, when to try again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from typing import Final
+
+from node.core.errors import ErrorCode, MeshError
+
+FIRST_PAUSE_S: Final = 0.25
+REFUSED_PAUSE_S: Final = 1.0
+# Whoever was away for a short time is looked for often: a pause is at most this part of the time away, or a second.
+_AWAY_PART: Final = 25.0
+_SHORTEST_CAP_S: Final = 1.0
+_MOST_DOUBLINGS: Final = 62
+_HIGHEST_PORT: Final = 65_535
+
+_is_v4 = re.compile(r"(?P<host>[0-9.]{7,15}):(?P<port>[0-9]{1,5})", re.ASCII).fullmatch
+_is_v6 = re.compile(
+    r"\[(?P<host>[0-9A-Fa-f:.]{2,45})(?:%(?P<zone>[A-Za-z0-9][A-Za-z0-9._-]{0,14}))?\]:(?P<port>[0-9]{1,5})", re.ASCII
+).fullmatch
+
+_UNPAIRED: Final = "the other node does not know this one (unpaired there?)"
+_REASONS: Final = {
+    "stranger": _UNPAIRED,
+    "revoked": _UNPAIRED,
+    "wrong_tls": "the other node takes nothing less than TLS 1.3, and this one did not offer it",
+    "too_many": "too many calls of this node are open at the other one",
+}
+# Parts of what gRPC says, the first that fits counts: part, whether that is a refusal, words.
+_SIGNS: Final = (
+    ("certificate has expired", True, "the certificate at {at} has expired, or the clock of this machine is ahead"),
+    ("certificate is not yet valid", True, "the certificate at {at} is not valid yet: a clock is far behind"),
+    ("CERTIFICATE_VERIFY_FAILED", True, "another key answers at {at}, not the one that was paired"),
+    ("Hostname Verification", True, "another key answers at {at}, not the one that was paired"),
+    ("WRONG_VERSION_NUMBER", False, "what listens at {at} is no node"),
+    ("Connection refused", False, "nothing listens at {at}"),
+    ("No route to host", False, "this machine has no way to {at}"),
+    ("unreachable", False, "this machine has no way to {at}"),
+    ("Handshake read failed", False, "{at} ended the connection at once: it is full, or no node"),
+    ("Socket closed", True, f"{{at}} ended the handshake: most likely {_UNPAIRED}, or a clock is far off"),
+    ("Connection reset", True, f"{{at}} ended the handshake: most likely {_UNPAIRED}, or a clock is far off"),
+    ("Broken pipe", True, f"{{at}} ended the handshake: most likely {_UNPAIRED}, or a clock is far off"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkEnd:
+    """How an attempt or a link ended. `refused` means that waiting will not mend it, a person has to."""
+
+    why: str
+    refused: bool = False
+    was_up: bool = False
+
+
+def end_of_call(*, status: str, text: str, reason: str | None, address: str, was_up: bool) -> LinkEnd:
+    """What a failed call means: gRPC's status and text, and the peer's reason if the peer itself said one.
+
+    A peer's own words are never passed on.
+    """
+    if reason in _REASONS:
+        return LinkEnd(why=_REASONS[reason], refused=reason != "too_many", was_up=was_up)
+    if was_up:
+        return LinkEnd(why=f"the connection to {address} broke", was_up=True)
+    for sign, refused, words in _SIGNS:
+        if sign in text:
+            return LinkEnd(why=words.format(at=address), refused=refused)
+    if status == "DEADLINE_EXCEEDED":
+        return LinkEnd(why=f"{address} does not answer")
+    return LinkEnd(why=f"{address} cannot be reached ({status.lower().replace('_', ' ')})")
+
+
+def pause_s(*, refused: bool, attempt: int, away_s: float, cap_s: float, fraction: float) -> float:
+    """How long to wait after failure number `attempt` (from 0), when the last good sign is `away_s` ago.
+
+    The longer the absence, the longer the pause: soon found again when back soon, left in peace when away for good.
+    """
+    if refused:
+        return full_jitter(attempt, base_s=min(REFUSED_PAUSE_S, cap_s), cap_s=cap_s, fraction=fraction)
+    cap_s = min(cap_s, max(_SHORTEST_CAP_S, away_s / _AWAY_PART))
+    return full_jitter(attempt, base_s=min(FIRST_PAUSE_S, cap_s), cap_s=cap_s, fraction=fraction)
+
+
+def full_jitter(attempt: int, *, base_s: float, cap_s: float, fraction: float) -> float:
+    """`fraction` (of 0 to 1, by chance) of a bound that doubles with each attempt from `base_s` up to `cap_s`."""
+    return fraction * min(cap_s, base_s * float(1 << min(attempt, _MOST_DOUBLINGS)))
+
+
+def dial_target(address: str) -> str:
+    """gRPC's word for a literal "host:port", "[host]:port" or "[host%zone]:port"; INVALID_ARGUMENT for all else.
+
+    Names are not looked up: whoever answers for them would learn who talks to whom.
+    """
+    v4, v6 = _is_v4(address), _is_v6(address)
+    found = v4 or v6
+    if found is not None and 0 < int(found["port"]) <= _HIGHEST_PORT:
+        try:
+            if v4 is not None:
+                return f"ipv4:{IPv4Address(v4['host'])}:{int(v4['port'])}"
+            if v6 is not None:
+                zone = f"%25{v6['zone']}" if v6["zone"] else ""
+                return f"ipv6:[{IPv6Address(v6['host'])}{zone}]:{int(v6['port'])}"
+        except AddressValueError:
+            found = None
+    raise MeshError(
+        ErrorCode.INVALID_ARGUMENT,
+        f"{address[:80]!r} is no address of a node: give an IP address and a port, such as 192.0.2.7:4354 or "
+        "[2001:db8::7]:4354.",
+    )

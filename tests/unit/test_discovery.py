@@ -1,0 +1,389 @@
+"""Discovery with the real library on a loopback of its own: what is said and heard, and what may happen to it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import getpass
+import socket
+import struct
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import wraps
+
+from zeroconf import DNSIncoming, DNSOutgoing, ServiceInfo
+
+from node.config import MeshConfig
+from node.core.lan import Interface
+from node.core.limits import Limits
+from node.core.sightings import text_of
+from node.discovery import Discovery
+from node.mdns import SERVICE, host
+from node.platform import IS_DARWIN, clocks, interfaces
+from node.platform.local_network import GROUP_V4, PORT
+from tests.fake_model.alone import alone
+from tests.waiting import until
+
+LOOP = "lo0" if IS_DARWIN else "lo"
+A, B, C = "a" * 64, "b" * 64, "c" * 64
+RESPONSE = 0x8400
+
+
+def scenario(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    """Runs the test where it meets nobody."""
+
+    @wraps(test)
+    def run() -> None:
+        async def work() -> None:
+            async with asyncio.timeout(60):
+                await test()
+
+        alone(lambda: asyncio.run(work()))
+
+    return run
+
+
+@dataclass(slots=True)
+class Clock:
+    """Implements ports.Clock: the real one, put forward by sleeps that nobody else noticed."""
+
+    slept_s: int = 0
+
+    def wall_us(self) -> int:
+        return clocks.wall_us()
+
+    def boottime_us(self) -> int:
+        return clocks.boottime_us() + self.slept_s * 1_000_000
+
+
+@dataclass(slots=True)
+class Ears:
+    """Implements discovery.Listener."""
+
+    said: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    def heard(self, prefix: str, addresses: Sequence[str]) -> None:
+        self.said.append((prefix[:1], tuple(addresses)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A discovery that runs until `stop`."""
+
+    discovery: Discovery
+    ears: Ears
+    clock: Clock
+    running: asyncio.Task[None]
+
+    async def stop(self) -> None:
+        self.running.cancel()
+        await asyncio.wait([self.running])
+
+    async def hears(self, who: str, *addresses: str) -> None:
+        await until(lambda: (who[:1], addresses) in self.ears.said, f"{who[:1]} at {addresses}: {self.ears.said}")
+
+    async def announced(self) -> None:
+        await until(lambda: self.discovery.state().announced, "announced")
+
+
+def loopback(address: str = "127.0.0.1", *, name: str = LOOP) -> Interface:
+    return Interface(
+        name=name, index=1, addresses=(address,), up=True, multicast=False, point_to_point=False, loopback=True
+    )
+
+
+@asynccontextmanager
+async def node(
+    spki: str,
+    *,
+    port: int | None = 4354,
+    config: MeshConfig | None = None,
+    keep: Callable[[str], bool] = lambda _: False,
+    survey: Callable[[], Sequence[Interface]] = interfaces.interfaces,
+    watch_s: float = 0.1,
+) -> AsyncIterator[Node]:
+    ears, clock = Ears(), Clock()
+    discovery = Discovery(
+        spki=spki, port=port, version="0.1.0", name="Ada's Mac", config=config or MeshConfig(interfaces=(LOOP,)),
+        limits=Limits(), clock=clock, keep=keep, listener=ears, survey=survey, watch_s=watch_s,
+    )  # fmt: skip
+    async with asyncio.TaskGroup() as tasks:
+        made = Node(discovery=discovery, ears=ears, clock=clock, running=tasks.create_task(discovery.run()))
+        try:
+            yield made
+        finally:
+            await made.stop()
+
+
+class Wire:
+    """Reads and writes packets as anybody on the network can."""
+
+    def __init__(self) -> None:
+        self.packets: list[bytes] = []
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self._socket.bind((GROUP_V4, PORT))
+        member = struct.pack("4s4s", socket.inet_aton(GROUP_V4), socket.inet_aton("127.0.0.1"))
+        self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+        self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+        self._socket.setblocking(False)
+
+    def __enter__(self) -> Wire:
+        asyncio.get_running_loop().add_reader(self._socket, self._read)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._socket.close()
+
+    def _read(self) -> None:
+        self.packets.append(self._socket.recv(9_000))
+
+    def send(self, packet: bytes) -> None:
+        self._socket.sendto(packet, (GROUP_V4, PORT))
+
+    def announcements(self) -> int:
+        return sum(len(packet) > 12 and packet[2] & 0x80 != 0 for packet in self.packets)
+
+
+def announcement(instance: str, *addresses: str, server: str = "", ttl: int | None = None, port: int = 9) -> bytes:
+    info = ServiceInfo(
+        SERVICE, f"{instance}.{SERVICE}", port=port, properties=text_of(instance, "0.1.0", ""),
+        server=server or host(instance), parsed_addresses=list(addresses),
+    )  # fmt: skip
+    out = DNSOutgoing(RESPONSE)
+    for record in (
+        info.dns_pointer(override_ttl=ttl),
+        info.dns_service(override_ttl=ttl),
+        info.dns_text(override_ttl=ttl),
+        *info.dns_addresses(override_ttl=ttl),
+    ):
+        out.add_answer_at_time(record, 0)
+    (packet,) = out.packets()
+    return packet
+
+
+@scenario
+async def test_two_nodes_find_each_other_and_say_goodbye() -> None:
+    async with node(A, port=4354) as one, node(B, port=4355) as other:
+        await one.hears(B, "127.0.0.1:4355")
+        await other.hears(A, "127.0.0.1:4354")
+        assert set(one.discovery.sightings()) == {B[:16]}
+        (sighting,) = other.discovery.sightings().values()
+        assert (sighting.prefix, sighting.version, sighting.name) == (A[:16], "0.1.0", "")
+        state = one.discovery.state()
+        assert (state.on, state.why, state.interfaces, state.announced) == (True, "", (LOOP,), True)
+        await other.stop()
+        await one.hears(B)
+        assert one.discovery.sightings() == {}
+        assert other.discovery.state().announced is False
+
+
+@scenario
+async def test_who_starts_anew_under_its_name_is_heard_anew() -> None:
+    async with node(A) as one:
+        async with node(B, port=4355):
+            await one.hears(B, "127.0.0.1:4355")
+        await one.hears(B)
+        async with node(B, port=4356):
+            await one.hears(B, "127.0.0.1:4356")
+
+
+@scenario
+async def test_the_network_learns_nothing_but_fingerprint_version_and_where() -> None:
+    with Wire() as wire:
+        async with node(A), node(C, port=4356, config=MeshConfig(interfaces=(LOOP,), announce_name=True)) as named:
+            await named.announced()
+            await until(lambda: any(b"Ada's Mac" in packet for packet in wire.packets), "the name, where it is told")
+        of_a = [packet for packet in wire.packets if A[:16].encode() in packet and C[:16].encode() not in packet]
+        assert of_a
+        assert not any(b"Ada" in packet for packet in of_a)
+        for private in (socket.gethostname(), socket.getfqdn().partition(".")[0], getpass.getuser()):
+            assert not any(private.encode() in packet for packet in wire.packets)
+        for packet in of_a:
+            texts = [answer.text for answer in DNSIncoming(packet).answers() if hasattr(answer, "text")]
+            assert set(texts) <= {text_of(A[:16], "0.1.0", "")}
+
+
+@scenario
+async def test_a_node_that_does_not_listen_only_hears() -> None:
+    async with node(A, port=None) as mute, node(B, port=4355) as other:
+        await mute.hears(B, "127.0.0.1:4355")
+        assert mute.discovery.state().announced is False
+        assert await other.discovery.refresh(A[:16], 0.2) is None
+        assert other.ears.said == []
+
+
+@scenario
+async def test_it_can_be_switched_off() -> None:
+    with Wire() as wire:
+        async with node(A, config=MeshConfig(discovery=False)) as off, node(B, port=4355) as other:
+            await other.announced()
+            await asyncio.wait([off.running])
+            state = off.discovery.state()
+            assert (state.on, state.interfaces) == (False, ())
+            assert "switched off" in state.why
+            assert await off.discovery.refresh(B[:16]) is None
+        assert not any(A[:16].encode() in packet for packet in wire.packets)
+
+
+@scenario
+async def test_a_port_that_another_program_has_is_told_and_taken_when_it_is_free() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as greedy:
+        greedy.bind(("", PORT))
+        async with node(A) as one:
+            await until(lambda: "Another program has UDP port 5353" in one.discovery.state().why, "why")
+            assert one.discovery.state().on is False
+            greedy.close()
+            await one.announced()
+            assert one.discovery.state().why == ""
+
+
+@scenario
+async def test_without_an_interface_it_waits_for_one_and_says_so() -> None:
+    found: list[Interface] = []
+    async with node(A, survey=lambda: tuple(found)) as one, node(B, port=4355) as other:
+        await until(lambda: f"{LOOP} is not there" in one.discovery.state().why, "why")
+        found.append(loopback())
+        await other.hears(A, "127.0.0.1:4354")
+        assert one.discovery.state().why == ""
+        found.clear()
+        await until(lambda: not one.discovery.state().on, "off again")
+        found.append(loopback())
+        await one.announced()
+
+
+@scenario
+async def test_an_unreadable_list_of_interfaces_does_not_end_it() -> None:
+    broken = [True]
+
+    def survey() -> tuple[Interface, ...]:
+        if broken:
+            raise OSError(5, "Input/output error")
+        return (loopback(),)
+
+    async with node(A, survey=survey) as one:
+        await until(lambda: "Input/output error" in one.discovery.state().why, "why")
+        broken.clear()
+        await one.announced()
+        broken.append(True)
+        await until(lambda: not one.discovery.state().on, "off")
+        broken.clear()
+        await one.announced()
+
+
+@scenario
+async def test_only_the_loopback_is_said_to_be_little() -> None:
+    async with node(A, config=MeshConfig(), survey=lambda: (loopback(),)) as one:
+        await one.announced()
+        assert "Only nodes on this machine find each other" in one.discovery.state().why
+
+
+@scenario
+async def test_another_address_is_told_and_the_old_one_no_longer() -> None:
+    here = [loopback("127.0.0.1")]
+    async with node(A, survey=lambda: tuple(here)) as one, node(B, port=4355) as other:
+        await other.hears(A, "127.0.0.1:4354")
+        await one.announced()
+        here[:] = [loopback("127.0.0.7")]
+        await other.hears(A, "127.0.0.7:4354")
+        answer = await other.discovery.refresh(A[:16])
+        assert answer is not None
+        assert "127.0.0.7:4354" in answer.addresses
+
+
+@scenario
+async def test_after_a_sleep_it_announces_itself_again() -> None:
+    with Wire() as wire:
+        async with node(A) as one:
+            await one.announced()
+            await until(lambda: wire.announcements() >= 3, "all announcements of the start")
+            before = wire.announcements()
+            one.clock.slept_s += 3_600
+            await until(lambda: wire.announcements() > before, "another announcement")
+            assert one.discovery.state().on
+
+
+@scenario
+async def test_an_address_at_which_nobody_answered_is_offered_again_when_it_is_announced_again() -> None:
+    async with node(A) as one, node(B, port=4355):
+        await one.hears(B, "127.0.0.1:4355")
+        one.discovery.forget_address(B[:16], "127.0.0.1:4355")
+        assert one.discovery.sightings() == {}
+        answer = await one.discovery.refresh(B[:16])
+        assert answer is not None
+        assert answer.addresses == ("127.0.0.1:4355",)
+
+
+@scenario
+async def test_a_goodbye_that_is_taken_back_at_once_was_none() -> None:
+    peer = B[:16]
+    with Wire() as wire:
+        async with node(A) as one:
+            await one.announced()
+            wire.send(announcement(peer, "127.0.0.3"))
+            await one.hears(B, "127.0.0.3:9")
+            wire.send(announcement(peer, "127.0.0.3", ttl=0))
+            wire.send(announcement(peer, "127.0.0.3", port=10))
+            await one.hears(B, "127.0.0.3:10")
+            wire.send(announcement(peer, "127.0.0.3", port=10, ttl=0))
+            await one.hears(B)
+            assert one.ears.said == [("b", ("127.0.0.3:9",)), ("b", ("127.0.0.3:10",)), ("b", ())]
+
+
+@scenario
+async def test_what_makes_no_sense_is_ignored_and_counted() -> None:
+    with Wire() as wire:
+        async with node(A) as one:
+            await one.announced()
+            wire.send(announcement("printer", "127.0.0.3"))
+            # It would have others dial a machine of its choice.
+            wire.send(announcement("d" * 16, "127.0.0.3", server="bank.local."))
+            wire.send(b"\xff" * 40)
+            wire.send(announcement(A[:16], "127.0.0.66"))
+            wire.send(announcement(B[:16], "127.0.0.3"))
+            await one.hears(B, "127.0.0.3:9")
+            assert set(one.discovery.sightings()) == {B[:16]}
+            assert one.discovery.state().ignored >= 2
+            assert one.discovery.state().on
+
+
+@scenario
+async def test_ten_thousand_hostile_names_leave_memory_flat_and_peers_in_place() -> None:
+    names, peers = 10_000, {f"{n:016x}" for n in range(1, 4)}
+    blank = "f" * 16
+    packet = announcement(blank, "127.0.0.9")
+
+    async def flood(one: Node, wire: Wire, mark: int) -> int:
+        for n in range(names):
+            name = f"{mark << 40 | n:016x}"
+            wire.send(packet.replace(blank.encode(), name.encode()))
+            if n % 50 == 49:
+                # No faster than it is taken in, or the kernel would drop what does not fit.
+                await until(lambda name=name: name in one.discovery.sightings(), name, pause_s=0.001)
+        one.ears.said.clear()
+        wire.packets.clear()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    with Wire() as wire:
+        async with node(A, keep=peers.__contains__, watch_s=3_600) as one:
+            await one.announced()
+            for peer in peers:
+                wire.send(announcement(peer, "127.0.0.3"))
+            await until(lambda: peers <= one.discovery.sightings().keys(), "the peers")
+            tracemalloc.start()
+            try:
+                # The library keeps at most as many records as this many packets have.
+                full = await flood(one, wire, 1)
+                again = await flood(one, wire, 2)
+            finally:
+                tracemalloc.stop()
+            assert again - full < 256 * 1024
+            assert full < 24 * 1024 * 1024
+            assert len(one.discovery.sightings()) == Limits().sightings
+            assert peers <= one.discovery.sightings().keys()
+            assert one.discovery.state().on
