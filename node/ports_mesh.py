@@ -76,6 +76,10 @@ class PeerBook(Protocol):
         """The peer said what this node may do there."""
         ...
 
+    async def told(self, peer_id: str, certificate: str) -> Peer:
+        """The peer has taken this certificate (PEM) of our own as the newest, and takes no older one any more."""
+        ...
+
     async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
         """The peer has a new key, signed by the old; TAMPERED when the signature does not fit."""
         ...

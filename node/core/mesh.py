@@ -140,7 +140,12 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKey:
-    """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM)."""
+    """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM).
+
+    `fingerprint` is the certificate's, as in Peer.holds. `step` is how the key before it handed over to this one.
+    """
 
     key: bytes = field(repr=False)
     certificate: str
+    fingerprint: str = ""
+    step: NewKey | None = None
