@@ -59,10 +59,12 @@ class PairingDesk:
         me: Callable[[], Introduction],
         find: Callable[[str], str | None],
         identify: Callable[[str], str],
+        port: int = 0,
     ) -> None:
         """`me` is how this node introduces itself; `find` gives the address of a node that is heard on the network.
 
-        `identify` gives the shown id of a certificate, INVALID_ARGUMENT for one that no node has.
+        `identify` gives the shown id of a certificate, INVALID_ARGUMENT for one that no node has. It waits at `port`
+        unless the person chooses another.
         """
         self._store = store
         self._ledger = ledger
@@ -76,6 +78,7 @@ class PairingDesk:
         self._me = me
         self._find = find
         self._identify = identify
+        self._port = port
         self._current: _Current | None = None
 
     async def run(self, wish: PairingWish) -> AsyncGenerator[PairingEvent, None]:
@@ -176,7 +179,7 @@ class PairingDesk:
                     yield wire, dial(me, nonce=self._entropy(NONCE_BYTES), presented=wire.presented)
             return
         code = wish.code or (self._made_code() if wish.headless else "")
-        async with self._net.listen(wish.port) as listener:
+        async with self._net.listen(wish.port or self._port) as listener:
             shown = code if not wish.code else ""
             self._tell(current, PairingEvent(step=PairingStep.WAITING, run=current.id, port=listener.port, code=shown))
             try:

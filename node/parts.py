@@ -35,6 +35,7 @@ from node.launcher import Launcher
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle
 from node.mcp_server import McpServer
+from node.mesh import Mesh
 from node.notices import ManyBells, Notices
 from node.platform import clocks, durability, paths, processes
 from node.ports import NodeStatus
@@ -111,6 +112,7 @@ class Parts:
     agents: AgentSocket
     hooks: HookEvents
     files: Files
+    mesh: Mesh
     limits: Limits
     started_us: int
     stopping: asyncio.Event
@@ -244,6 +246,18 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         )
         typer.hooks = hooks
         callers = Callers(tmux, os.getuid())
+        mesh = Mesh(
+            folder=home / "identity",
+            generations=generations,
+            store=store,
+            screener=screener,
+            ledger=ledger,
+            clock=clock,
+            entropy=entropy,
+            limits=limits,
+            config=settings.mesh,
+        )
+        await mesh.peers.load()
 
         yield Parts(
             home=home,
@@ -273,6 +287,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ),
             hooks=hooks,
             files=files,
+            mesh=mesh,
             limits=limits,
             started_us=clocks.wall_us(),
             stopping=asyncio.Event(),

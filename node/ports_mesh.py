@@ -154,7 +154,7 @@ class Sightings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairingWish:
-    """What a person wants of a pairing run. Without `target` it waits, at `port` (0: any free one).
+    """What a person wants of a pairing run. Without `target` it waits, at `port` (0: the usual one).
 
     `code` is one that both know beforehand; `headless` without it makes one. `name` is how this node calls itself.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -13,7 +14,7 @@ import click
 
 from node.cli.command import ExampleCommand, examples
 from node.cli.connection import on_node
-from node.cli.console import Console, Tone, document, plain
+from node.cli.console import Console, Tone, plain
 from node.cli.mesh_commands import grants_words
 from node.cli.options import json_option
 from node.cli.text import one_line
@@ -41,7 +42,7 @@ _grants = click.Choice([grant.value for grant in Grant])
 @click.option("--want", "wants", type=_grants, multiple=True, help="What this node wants to be allowed there.")
 @click.option("--give", "gives", type=_grants, multiple=True, help="What the other may be allowed here.")
 @click.option("--name", default="", help="How this node calls itself to the other.  [default: the machine's name]")
-@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Where to wait.  [default: any free port]")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Where to wait.  [default: the usual port]")
 @click.option("--headless", is_flag=True, help="Wait with a code that is made now, and ask nobody.")
 @click.option("--code-stdin", is_flag=True, help="Read a code that both know from standard input, and ask nobody.")
 @json_option
@@ -164,7 +165,7 @@ class _Teller:
     def tell(self, event: PairingEvent) -> None:
         """One step."""
         if self._in_json:
-            self._console.say(document(plain(event)))
+            self._console.say(json.dumps(plain(event)))
             return
         for line in self._words(event):
             self._console.say(line)
