@@ -82,10 +82,10 @@ def test_a_pause_grows_with_the_attempts_and_the_time_away_up_to_the_cap() -> No
     def most(attempt: int, away_s: float, *, refused: bool = False) -> float:
         return pause_s(refused=refused, attempt=attempt, away_s=away_s, cap_s=30, fraction=1)
 
-    assert [most(n, 0) for n in range(4)] == [0.25, 0.5, 1, 1]
+    assert [most(n, 0) for n in range(3)] == [0.25, 0.5, 0.5]
     # Whoever is back after 25 seconds is found within one.
-    assert most(99, 25) == 1
-    assert most(99, 250) == 10
+    assert most(99, 25) == 0.5
+    assert most(99, 250) == 5
     assert most(99, 1e9) == 30
     assert [most(n, 0, refused=True) for n in (0, 1, 2, 5, 99)] == [1, 2, 4, 30, 30]
     assert pause_s(refused=False, attempt=3, away_s=0, cap_s=30, fraction=0) == 0
