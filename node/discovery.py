@@ -154,8 +154,9 @@ class Discovery:
                 await self._open(found)
             elif found != self._fit or woke:
                 await self._move(found, rejoin=woke)
-            elif self._why:
-                self._why = self._problem(found)
+            elif self._why and not self._problem(found):
+                # The person has allowed it meanwhile: what was said until now nobody heard.
+                await self._move(found, rejoin=True)
         except (OSError, RuntimeError, zeroconf.Error) as error:
             # An interface that goes away in the middle of it, most likely; the next look begins anew.
             await self._close()
@@ -202,7 +203,6 @@ class Discovery:
                 f"{self.instance}.{SERVICE}",
                 port=self._port,
                 properties=self._text,
-                # Left out, it would be the machine's name.
                 server=host(self.instance),
                 addresses=self._own_addresses(),
             )
