@@ -133,6 +133,8 @@ def main(home: Path) -> int:
     paths.check_private(home)
     log = BoundedLog(sys.stderr, home / "log" / "node.log", config.load(home).limits.log_bytes)
     logging.basicConfig(level=logging.INFO, handlers=(log,))
+    # Of a send that fails it shows a trace for each socket; discovery says what that means.
+    logging.getLogger("zeroconf").setLevel(logging.ERROR)
     with lock.held(home / "node.lock"):
         _log.info("heliograph %s starts at %s", VERSION, home)
         asyncio.run(serve(home, lambda: _log.info("the node is up")))

@@ -18,6 +18,7 @@ from node.core.mesh import Grant, NewKey, NodeKey, Peer, Sighting
 from node.core.node_id import parse, show
 from node.core.pairing_messages import MOST_NAME_CHARS
 from node.core.pairing_run import Introduction
+from node.core.sightings import PREFIX_CHARS
 from node.core.trust import plain_id
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
 from node.discovery import Discovery
@@ -63,6 +64,7 @@ class Mesh:
         self._port: int | None = None
         self._why = ""
         self._discovery: Discovery | None = None
+        self._by_prefix: dict[str, Peer] = {}
         own = [_node_key(generation) for generation in generations]
         self.peers = Peers(
             store=store,
@@ -104,7 +106,7 @@ class Mesh:
                     config=self._config,
                     limits=self._limits,
                     clock=self._clock,
-                    keep=lambda prefix: self._peer_of(prefix) is not None,
+                    keep=lambda prefix: prefix in self._by_prefix,
                     listener=self,
                 )
                 async with asyncio.TaskGroup() as group:
@@ -136,6 +138,7 @@ class Mesh:
         """Keeps a link to every peer, whoever that is at the time."""
         seen = self.peers.generation
         while True:
+            self._by_prefix = {peer.spki[:PREFIX_CHARS]: peer for peer in self.peers.peers()}
             self.links.wanted(self.peers.peers())
             if self._discovery is not None:
                 for instance, sighting in self._discovery.sightings().items():
@@ -162,8 +165,8 @@ class Mesh:
         return known.given if known is not None else frozenset()
 
     def _peer_of(self, prefix: str) -> Peer | None:
-        # Only as long as the announced beginning of a fingerprint is: a stranger may claim any, and gains a dial by it.
-        return next((peer for peer in self.peers.peers() if peer.spki.startswith(prefix)), None)
+        # A stranger may claim any beginning of a fingerprint, and gains nothing by it but being dialled.
+        return self._by_prefix.get(prefix)
 
     # --- what people see ---------------------------------------------------------------------------------------------
 

@@ -70,7 +70,7 @@ async def keep(folder: Path, address: str) -> None:
         work = []
         for number, one in enumerate(keepers):
             trust = TrustTwin(server.peer(address))
-            keeper = LinkKeeper(own=one.own, book=trust, clock=ShiftedClock(), entropy=os.urandom, limits=Limits())
+            keeper = LinkKeeper(own=(one.own,), book=trust, clock=ShiftedClock(), entropy=os.urandom, limits=Limits())
             keeper.wanted(trust.peers())
             work += [group.create_task(keeper.run()), group.create_task(watch(number, keeper, server.id))]
         await told_to_end()
