@@ -11,7 +11,7 @@ from node.core.errors import ErrorCode, MeshError
 
 FIRST_PAUSE_S: Final = 0.25
 REFUSED_PAUSE_S: Final = 1.0
-# Whoever was away for a short time is looked for often: a pause is at most this part of the time away, or half a second.
+# Away for a short time means looked for often: a pause is at most this part of the time away, or half a second.
 _AWAY_PART: Final = 50.0
 _SHORTEST_CAP_S: Final = 0.5
 _MOST_DOUBLINGS: Final = 62
