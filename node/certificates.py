@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
@@ -32,29 +32,19 @@ def spki_hash(key: ec.EllipticCurvePublicKey) -> str:
 def make(key: ec.EllipticCurvePrivateKey, *, now_us: int, serial: bytes) -> str:
     """A new self-signed certificate (PEM) of that key; `serial` are 20 random bytes."""
     public = key.public_key()
-    # Pinned certificates with equal subjects are refused almost at random: the name must be the key's own.
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, spki_hash(public))])
     now = datetime.fromtimestamp(now_us // 1_000_000, UTC)
-    usage = x509.KeyUsage(
-        digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
-        key_agreement=False, key_cert_sign=False, crl_sign=False, encipher_only=False, decipher_only=False,
-    )  # fmt: skip
-    certificate = (
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
+        .subject_name(_name(public))
+        .issuer_name(_name(public))
         .public_key(public)
         .serial_number((int.from_bytes(serial, "big") % (1 << _SERIAL_BITS)) or 1)
         .not_valid_before(now - timedelta(days=BACKDATED_DAYS))
         .not_valid_after(now + timedelta(days=VALID_DAYS))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(spki_hash(public)[:32])]), critical=False)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
-        # A pinned key must not be able to mint certificates that pass in its stead.
-        .add_extension(usage, critical=True)
-        .sign(key, hashes.SHA256())
     )
-    return certificate.public_bytes(serialization.Encoding.PEM).decode("ascii")
+    for extension in _extensions(public):
+        builder = builder.add_extension(extension.value, critical=extension.critical)
+    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode("ascii")
 
 
 def target_name(spki: str) -> str:
@@ -63,20 +53,27 @@ def target_name(spki: str) -> str:
 
 
 def public_key(pem: str) -> ec.EllipticCurvePublicKey:
-    """The P-256 key of a node's certificate, which must be signed by itself; INVALID_ARGUMENT for anything else."""
+    """The P-256 key of a certificate that is as `make` makes them; INVALID_ARGUMENT for anything else."""
     if len(pem) > MOST_BYTES:
         raise _unfit("is larger than any certificate of a node")
     try:
         certificate = x509.load_pem_x509_certificate(pem.encode("ascii"))
         key = certificate.public_key()
-    except (ValueError, TypeError) as error:
+        extensions = tuple(certificate.extensions)
+    except (ValueError, TypeError, UnsupportedAlgorithm, x509.DuplicateExtension) as error:
         raise _unfit("cannot be read") from error
+    # A TLS library would trust everything that stands in the text, a second certificate too.
+    if certificate.public_bytes(serialization.Encoding.PEM).decode("ascii") != pem:
+        raise _unfit("is not alone in its text")
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise _unfit("is not of a P-256 key")
     try:
         certificate.verify_directly_issued_by(certificate)
-    except (ValueError, TypeError, InvalidSignature) as error:
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm) as error:
         raise _unfit("is not signed with its own key") from error
+    # Somebody else's name, or a right to sign certificates, would spoil the links to other peers.
+    if certificate.subject != _name(key) or extensions != _extensions(key):
+        raise _unfit("does not have the name and the limits of its key")
     return key
 
 
@@ -98,6 +95,39 @@ def signed(key: ec.EllipticCurvePublicKey, statement: bytes, signature: bytes) -
     except InvalidSignature:
         return False
     return True
+
+
+class CertificateKeys:
+    """Implements rotation.Keys."""
+
+    def spki(self, certificate: str) -> str:
+        """The pin of the key in a certificate; INVALID_ARGUMENT when it is not fit for a node."""
+        return spki_hash(public_key(certificate))
+
+    def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
+        """Whether the signature is of the key in the certificate."""
+        return signed(public_key(certificate), statement, signature)
+
+
+def _name(key: ec.EllipticCurvePublicKey) -> x509.Name:
+    # Pinned certificates with equal subjects are refused almost at random: the name must be the key's own.
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, spki_hash(key))])
+
+
+def _extensions(key: ec.EllipticCurvePublicKey) -> tuple[x509.Extension[x509.ExtensionType], ...]:
+    """All that a node's certificate has, in order."""
+    usage = x509.KeyUsage(
+        digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
+        key_agreement=False, key_cert_sign=False, crl_sign=False, encipher_only=False, decipher_only=False,
+    )  # fmt: skip
+    parts: tuple[tuple[x509.ExtensionType, bool], ...] = (
+        (x509.SubjectAlternativeName([x509.DNSName(target_name(spki_hash(key)))]), False),
+        (x509.SubjectKeyIdentifier.from_public_key(key), False),
+        (x509.AuthorityKeyIdentifier.from_issuer_public_key(key), False),
+        # A pinned key must not be able to mint certificates that pass in its stead.
+        (usage, True),
+    )
+    return tuple(x509.Extension(value.oid, critical, value) for value, critical in parts)
 
 
 def _spki(key: ec.EllipticCurvePublicKey) -> bytes:

@@ -16,7 +16,7 @@ _HIGHEST_PORT = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeshConfig:
-    """How the node meets others. `port` 0 is any free one; no `interfaces` means all that are fit for it.
+    """How the node meets others. A port 0 is any free one; no `interfaces` means all that are fit for it.
 
     `announce_name` also tells the network this machine's name, which `discovery` alone does not.
     """
@@ -24,6 +24,7 @@ class MeshConfig:
     listen: bool = True
     host: str = ""
     port: int = 4_354
+    pairing_port: int = 4_355
     discovery: bool = True
     interfaces: tuple[str, ...] = ()
     announce_name: bool = False

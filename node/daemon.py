@@ -18,6 +18,7 @@ from node.core.errors import MeshError
 from node.core.timeline import Row, RowKind
 from node.exchanges import People
 from node.local_api import LocalApi
+from node.local_api_mesh import MeshApi
 from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, paths
@@ -97,6 +98,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             work=WorkApi(
                 store=parts.store, approvals=parts.approvals, workspaces=parts.workrooms, agents=AgentClis(os.environ)
             ),
+            mesh=MeshApi(overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)
@@ -109,6 +111,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.notices.run()),
                 group.create_task(parts.attachments.run()),
                 group.create_task(parts.launcher.run()),
+                group.create_task(parts.mesh.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),

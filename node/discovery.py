@@ -109,15 +109,16 @@ class Discovery:
         """Nobody answered at that "host:port": it is not offered until it is announced again."""
         self._table.forget(instance, address)
 
-    async def refresh(self, instance: str, seconds: float = 1.0) -> Sighting | None:
+    async def refresh(self, instance: str, seconds: float = 2.0) -> Sighting | None:
         """What that node says of itself now; what is known of it when it does not answer in time."""
         if self._zeroconf is not None and is_instance(instance):
             answered = self._awaited.setdefault(instance, asyncio.Event())
             try:
-                for unicast in (True, False):
+                # Whom it answers directly may be another program on that port; to everybody it answers later.
+                for unicast, share in ((True, 0.2), (False, 0.8)):
                     self._ask_for(instance, unicast=unicast)
                     with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(seconds / 2):
+                        async with asyncio.timeout(seconds * share):
                             await answered.wait()
                             break
             finally:
@@ -154,8 +155,9 @@ class Discovery:
                 await self._open(found)
             elif found != self._fit or woke:
                 await self._move(found, rejoin=woke)
-            elif self._why:
-                self._why = self._problem(found)
+            elif self._why and not self._problem(found):
+                # The person has allowed it meanwhile: what was said until now nobody heard.
+                await self._move(found, rejoin=True)
         except (OSError, RuntimeError, zeroconf.Error) as error:
             # An interface that goes away in the middle of it, most likely; the next look begins anew.
             await self._close()
@@ -202,7 +204,6 @@ class Discovery:
                 f"{self.instance}.{SERVICE}",
                 port=self._port,
                 properties=self._text,
-                # Left out, it would be the machine's name.
                 server=host(self.instance),
                 addresses=self._own_addresses(),
             )

@@ -1,73 +1,271 @@
-"""The node's identity: a P-256 key pair of its own; the node id is the hash of the public key."""
+"""The node's identity: a P-256 key pair of its own, its certificate, and how both give way to new ones.
+
+Each pair of key and certificate is a generation in a folder that is never changed; one file, replaced by a rename,
+says which is in use, so a crash leaves the old one or the new one whole. Former ones stay until they are forgotten:
+peers that were away know this node by them, and take a new one only from the old. The first stands at the top, where
+it was before there were others.
+"""
 
 from __future__ import annotations
 
 import base64
-import hashlib
+import json
+import logging
 import os
-from dataclasses import dataclass
+import re
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from node import certificates
+from node.core import rotation
 from node.core.errors import ErrorCode, MeshError
+from node.core.rotation import Claim, Step
 from node.platform import durability
+from node.ports import Entropy
 
-_KEY_FILE = "node.key"
+_log = logging.getLogger(__name__)
+
+_KEY_FILE: Final = "node.key"
+_CERTIFICATE_FILE: Final = "node.crt"
+_STEP_FILE: Final = "rotation.json"
+_CURRENT_FILE: Final = "current"
+_SERIAL_BYTES: Final = 20
+_HALF_LIFE_US: Final = certificates.VALID_DAYS * 24 * 3_600 * 1_000_000 // 2
+
+_is_number = re.compile(r"[1-9][0-9]{0,5}", re.ASCII).fullmatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """`node_id` is the SHA-256 of the public key (DER SubjectPublicKeyInfo) as 52 lowercase base32 characters."""
+    """One generation: its key, its self-signed certificate (PEM), and the step by which it followed the one before."""
 
     key: ec.EllipticCurvePrivateKey
-    node_id: str
+    certificate: str
+    number: int = 1
+    step: Step | None = None
+
+    @property
+    def spki(self) -> str:
+        """What peers pin: the SHA-256 of the public key (DER SubjectPublicKeyInfo), 64 hex digits."""
+        return certificates.spki_hash(self.key.public_key())
+
+    @property
+    def node_id(self) -> str:
+        """The same hash as 52 lowercase base32 characters."""
+        return node_id_of(self.key.public_key())
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 (hex) of the certificate's text."""
+        return rotation.fingerprint(self.certificate)
+
+    @property
+    def key_pem(self) -> bytes:
+        """The private key as TLS wants it: PKCS8, PEM, not encrypted."""
+        return _pem(self.key)
 
 
 def node_id_of(key: ec.EllipticCurvePublicKey) -> str:
     """The node id that belongs to a public key."""
-    spki = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return base64.b32encode(hashlib.sha256(spki).digest()).decode("ascii").lower().rstrip("=")
+    return base64.b32encode(bytes.fromhex(certificates.spki_hash(key))).decode("ascii").lower().rstrip("=")
 
 
-def load_or_create(folder: Path) -> Identity:
-    """The identity kept in `folder`, made on first use; the key file is 0600 and written whole or not at all."""
-    path = folder / _KEY_FILE
+def load_or_create(folder: Path, *, now_us: int, entropy: Entropy) -> Identity:
+    """The identity in use of those kept in `folder`, made on first use; all files are 0600, and whole or not there.
+
+    A certificate past half its life gives way to a new one of the same key; one that is lost is made again.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    number = _current(folder)
+    if number == 1 and not (folder / _KEY_FILE).exists():
+        _write(folder / _KEY_FILE, _pem(ec.generate_private_key(ec.SECP256R1())))
+    me = _load(folder, number, now_us=now_us, entropy=entropy)
+    if now_us > certificates.expires_us(me.certificate) - _HALF_LIFE_US:
+        return _succeed(folder, me, me.key, now_us=now_us, entropy=entropy)
+    return me
+
+
+def rotate(folder: Path, *, now_us: int, entropy: Entropy, keep: int) -> Identity:
+    """A new key, in use from now on; the old one has signed for it and is one of the `keep` former ones that stay."""
+    me = load_or_create(folder, now_us=now_us, entropy=entropy)
+    new = _succeed(folder, me, ec.generate_private_key(ec.SECP256R1()), now_us=now_us, entropy=entropy)
+    forget_before(folder, new.number - keep)
+    return new
+
+
+def kept(folder: Path, *, now_us: int, entropy: Entropy) -> tuple[Identity, ...]:
+    """The generations that were not forgotten, oldest first, the one in use last; TAMPERED when they do not connect."""
+    found = [load_or_create(folder, now_us=now_us, entropy=entropy)]
+    # Where a step or its certificate is lost, nobody can be led from before it to after it.
+    while (step := found[0].step) is not None and step.certificate == found[0].certificate:
+        number = found[0].number - 1
+        if not (_place(folder, number) / _KEY_FILE).exists():
+            break
+        found.insert(0, _load(folder, number, now_us=now_us, entropy=entropy))
+    steps = [generation.step for generation in found[1:] if generation.step is not None]
+    keys = certificates.CertificateKeys()
+    rotation.check_chain(found[0].certificate, steps, last=found[-1].certificate, keys=keys)
+    return tuple(found)
+
+
+def forget_before(folder: Path, number: int) -> None:
+    """Deletes the generations before that number, never the one in use: nobody can be led on from them any more."""
+    for former in range(min(number, _current(folder)) - 1, 0, -1):
+        place = _place(folder, former)
+        for name in (_KEY_FILE, _CERTIFICATE_FILE, _STEP_FILE):
+            (place / name).unlink(missing_ok=True)
+        if former > 1 and place.exists():
+            place.rmdir()
+    _flush_folder(folder)
+
+
+def _succeed(
+    folder: Path, old: Identity, key: ec.EllipticCurvePrivateKey, *, now_us: int, entropy: Entropy
+) -> Identity:
+    """Writes the next generation, then puts it into use in one step."""
+    certificate = certificates.make(key, now_us=now_us, serial=entropy(_SERIAL_BYTES))
+    before_us = rotation.read(old.step.statement).at_us if old.step is not None else 0
+    claim = Claim(
+        old=old.spki,
+        new=certificates.spki_hash(key.public_key()),
+        certificate=rotation.fingerprint(certificate),
+        # Clocks go back; statements never do.
+        at_us=max(now_us, before_us + 1),
+    )
+    statement = replace(claim, proof=certificates.sign(key, claim.unproven())).statement()
+    step = Step(certificate=certificate, statement=statement, signature=certificates.sign(old.key, statement))
+    place = _place(folder, old.number + 1)
+    if place.exists():
+        # What a crash left there was never in use.
+        shutil.rmtree(place)
+    place.mkdir(mode=0o700)
+    _write(place / _KEY_FILE, _pem(key))
+    _write(place / _CERTIFICATE_FILE, certificate.encode("ascii"))
+    _write(place / _STEP_FILE, _step_text(step))
+    _flush_folder(folder)
+    _write(folder / _CURRENT_FILE, f"{old.number + 1}\n".encode("ascii"))
+    return Identity(key=key, certificate=certificate, number=old.number + 1, step=step)
+
+
+def _current(folder: Path) -> int:
+    path = folder / _CURRENT_FILE
     try:
-        pem = path.read_bytes()
+        text = path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        pem = _create(path)
-    try:
-        key = serialization.load_pem_private_key(pem, password=None)
-    except ValueError as error:
+        # A rotation that was cut short leaves a folder, but the first key is still there.
+        text = "1" if (folder / _KEY_FILE).exists() or not any(_is_number(e.name) for e in folder.iterdir()) else ""
+    except UnicodeDecodeError:
+        text = ""
+    if _is_number(text) is None:
         raise MeshError(
             ErrorCode.TAMPERED,
-            f"The node's key {path} cannot be read: it is damaged or of another kind. Restore it from a backup; "
-            "deleting it gives this node a new identity.",
+            f"{path} is missing or damaged: it says which of the node's keys is in use. Restore it from a backup, or "
+            "write the number of the newest folder beside it there.",
+        )
+    return int(text)
+
+
+def _place(folder: Path, number: int) -> Path:
+    return folder if number == 1 else folder / str(number)
+
+
+def _load(folder: Path, number: int, *, now_us: int, entropy: Entropy) -> Identity:
+    place = _place(folder, number)
+    key = _read_key(place / _KEY_FILE)
+    step = _read_step(place / _STEP_FILE) if number > 1 else None
+    path = place / _CERTIFICATE_FILE
+    spki = certificates.spki_hash(key.public_key())
+    certificate = _read(path)
+    if _spki(certificate) != spki and step is not None and _spki(step.certificate) == spki:
+        certificate = step.certificate
+        _write(path, certificate.encode("ascii"))
+    elif _spki(certificate) != spki:
+        if certificate:
+            _log.warning("the certificate %s was damaged; peers that know it have to be paired again", path)
+        certificate = certificates.make(key, now_us=now_us, serial=entropy(_SERIAL_BYTES))
+        _write(path, certificate.encode("ascii"))
+    return Identity(key=key, certificate=certificate, number=number, step=step)
+
+
+def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (FileNotFoundError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise MeshError(
+            ErrorCode.TAMPERED,
+            f"The node's key {path} cannot be read: it is missing, damaged or of another kind. Restore it from a "
+            f"backup; deleting {path.parent} gives this node a new identity.",
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MeshError(ErrorCode.TAMPERED, f"The node's key {path} is not a P-256 key; restore it from a backup.")
-    return Identity(key=key, node_id=node_id_of(key.public_key()))
+    return key
 
 
-def _create(path: Path) -> bytes:
-    pem = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+def _read(path: Path) -> str:
+    """What stands in the file; nothing when there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+
+
+def _spki(certificate: str) -> str:
+    """The pin of a certificate's key; nothing when it is not fit for a node."""
+    try:
+        return certificates.spki_hash(certificates.public_key(certificate))
+    except MeshError:
+        return ""
+
+
+def _step_text(step: Step) -> bytes:
+    fields = {"certificate": step.certificate, "statement": step.statement.hex(), "signature": step.signature.hex()}
+    return json.dumps(fields, indent=1).encode("ascii")
+
+
+def _read_step(path: Path) -> Step | None:
+    """The step by which a generation followed the one before; None when it is lost."""
+    try:
+        fields = json.loads(_read(path))
+        step = Step(
+            certificate=str(fields["certificate"]),
+            statement=bytes.fromhex(fields["statement"]),
+            signature=bytes.fromhex(fields["signature"]),
+        )
+        rotation.read(step.statement)
+    except (ValueError, TypeError, KeyError, MeshError):
+        _log.warning("the statement %s cannot be read; peers that know an older key have to be paired again", path)
+        return None
+    return step
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    draft = path.with_suffix(".new")
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Puts `data` there whole or not at all, for its owner alone."""
+    draft = path.with_name(f"{path.name}.new")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        durability.flush(file.fileno())
+    draft.rename(path)
+    _flush_folder(path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.write(descriptor, pem)
         durability.flush(descriptor)
     finally:
         os.close(descriptor)
-    draft.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        durability.flush(folder)
-    finally:
-        os.close(folder)
-    return pem

@@ -17,13 +17,10 @@ from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Exchange, Message, MessageKind, Status
+from node.core.model import Address, Exchange, Status
 from node.core.transfer import Attachment
-from node.ledger import Ledger, label_of
+from node.ledger import OPENINGS, Ledger, label_of
 from node.ports import Blocked, Reader, Store, Tx
-
-_OPENINGS = frozenset({MessageKind.REQUEST, MessageKind.BRIEF})
-
 
 Place = Callable[[str, str, Attachment], str]
 """Where a file of a message lands: (session id, message id, file) -> path."""
@@ -153,7 +150,7 @@ class Inbox:
             exchange = tx.exchange_with(message)
             tx.mark_read(message.id, self._ledger.now_us())
             self._ledger.outcome(tx, exchange, message, "read")
-            if message.kind in _OPENINGS:
+            if message.kind in OPENINGS:
                 exchange = self._begin(tx, exchange)
             changed += [exchange.opener, exchange.worker]
         return tuple(dict.fromkeys(changed))
@@ -174,19 +171,7 @@ class Inbox:
         record = tx.call(call)
         if record is not None:
             tx.set_call(call, "abandoned")
-        addresses: list[Address] = []
-        for message in tx.release(call):
-            exchange = tx.exchange_with(message)
-            if _proven(tx, message):
-                tx.mark_read(message.id, message.ladder.read_us or self._ledger.now_us())
-                continue
-            address = exchange.address(message.recipient)
-            tx.drop_notices(message.id)
-            if address.session is not None:
-                self._ledger.owe_notice(tx, message, address.session, quiet=False)
-            self._ledger.outcome(tx, exchange, message, "given_back")
-            addresses.append(address)
-        return tuple(dict.fromkeys(addresses))
+        return tuple(dict.fromkeys(address for _, address in self._ledger.give_back(tx, call)))
 
 
 def _seen(reader: Reader, *, actor: Address, exchange: str | None) -> tuple[dict[str, int], Exchange | None]:
@@ -203,8 +188,3 @@ def _check_open(exchange_id: str, exchange: Exchange | None) -> None:
             "see what is open.",
             {"exchange": exchange_id},
         )
-
-
-def _proven(tx: Tx, message: Message) -> bool:
-    """Whether work done since proves that an opening message was read, whatever its client said of the call."""
-    return message.kind in _OPENINGS and tx.worked(message.exchange)

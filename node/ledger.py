@@ -5,16 +5,30 @@ Called inside a transaction by the services; it decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from node.core.canonical import JsonValue
 from node.core.commands import Receipt
 from node.core.delegation import Note
 from node.core.effects import Effect, Land, Launch, Notify
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
-from node.core.model import Address, Author, End, Exchange, Kind, Ladder, Message, MessageKind, Session, SessionStatus
+from node.core.mesh import Peer
+from node.core.model import (
+    Address,
+    AgentState,
+    Author,
+    End,
+    Exchange,
+    Kind,
+    Ladder,
+    Message,
+    MessageKind,
+    Session,
+    SessionStatus,
+)
 from node.core.redact import preview
 from node.core.screen import Decision, Verdict
 from node.core.timeline import Content, Party, Row, RowKind, Scan
@@ -122,11 +136,38 @@ class Ledger:
         if session is not None and session.status is SessionStatus.ENDED and session.profile in self.resumable:
             tx.add_effect(Launch(session=session_id), self.now_us())
 
-    def wake_for_missed(self, tx: Tx, session_id: str, since: int) -> None:
-        """Starts an agent again whose end is being noted, if a message came since it was last seen to run."""
-        waiting = tx.unread(Address(node=self.node, session=session_id), None, self._limits.inbox_batch)
-        if any(message.kind in _WORTH_WAKING and message.ladder.recorded_us >= since for message in waiting):
-            self._wake(tx, session_id)
+    def give_back(self, tx: Tx, call: str) -> tuple[tuple[Message, Address], ...]:
+        """Makes what a call took unread again, even what counted as read, and owes notices for it."""
+        given: list[tuple[Message, Address]] = []
+        for message in tx.release(call):
+            exchange = tx.exchange_with(message)
+            if _proven(tx, message):
+                tx.mark_read(message.id, message.ladder.read_us or self.now_us())
+                continue
+            address = exchange.address(message.recipient)
+            tx.drop_notices(message.id)
+            if address.session is not None:
+                self.owe_notice(tx, message, address.session, quiet=False)
+            self.outcome(tx, exchange, message, "given_back")
+            given.append((message, address))
+        return tuple(given)
+
+    def ended_meanwhile(self, tx: Tx, session: Session, since_us: int) -> None:
+        """An agent ended, last seen at `since_us`: what came since, or was taken while it left, reached no model.
+
+        Such a message is unread, and the agent is started again for it: twice is better than never.
+        """
+        address = Address(node=self.node, session=session.id)
+        missed = [
+            one for one in tx.unread(address, None, self._limits.inbox_batch) if one.ladder.recorded_us >= since_us
+        ]
+        # One that rests has ended the turn in which it was told. Others take some seconds to leave.
+        if session.state is not AgentState.IDLE:
+            leaving_us = self._limits.leaving_s * 1_000_000
+            for call in tx.calls_that_took(session.id, since_us - leaving_us):
+                missed += [message for message, _ in self.give_back(tx, call)]
+        if any(message.kind in _WORTH_WAKING for message in missed):
+            self._wake(tx, session.id)
 
     def landed(self, tx: Tx, message: Message) -> Message:
         """The files of a message are in its reader's inbox: it can be read, and is worth a notice."""
@@ -220,6 +261,36 @@ class Ledger:
         row = Row(row=RowKind.POLICY, engine=engine, decision=decision, sw=SOFTWARE, src=party)
         tx.append(row, _texts(name=name))
 
+    def peer_row(
+        self,
+        tx: Tx,
+        peer: Peer,
+        engine: str,
+        decision: str,
+        *,
+        reason: str | None = None,
+        extra: Mapping[str, JsonValue] | None = None,
+        **texts: str,
+    ) -> None:
+        """The row of something that changed between this node and a peer; its name and `texts` go beside the row."""
+        src, dst = Party(node=self.node), Party(node=peer.id)
+        row = Row(row=RowKind.POLICY, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=src, dst=dst)
+        tx.append(replace(row, extra=extra or {}), _texts(name=peer.name, **texts))
+
+    def key_row(self, tx: Tx, old: str, new: str, engine: str, decision: str, **texts: str) -> None:
+        """The row of a node whose key gave way to another: both node ids."""
+        src, dst = Party(node=old), Party(node=new)
+        row = Row(row=RowKind.KEY, engine=engine, decision=decision, sw=SOFTWARE, src=src, dst=dst)
+        tx.append(row, _texts(**texts))
+
+    def turned_away(
+        self, tx: Tx, reason: str, *, node: str = "", address: str = "", extra: Mapping[str, JsonValue] | None = None
+    ) -> None:
+        """The row of a call from another node that was refused; `node` is the id its key has, empty when unknown."""
+        src, dst = Party(node=node) if node else None, Party(node=self.node)
+        row = Row(row=RowKind.POLICY, engine="mesh", decision="refused", reason=reason, sw=SOFTWARE, src=src, dst=dst)
+        tx.append(replace(row, extra=extra or {}), _texts(address=address))
+
     def side(self, **texts: str) -> tuple[tuple[str, str], ...]:
         """Side texts for a row: redacted, cut to a preview, empty ones left out."""
         return _texts(**texts)
@@ -277,6 +348,7 @@ class Ledger:
 
 
 _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
+OPENINGS = frozenset({MessageKind.BRIEF, MessageKind.REQUEST})
 # What an agent that ended is started again for. Nobody is for a farewell, which would bring a closed delegate back, nor
 # for progress or a word of the node's own, of which some come when whole families of agents end.
 _WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
@@ -330,3 +402,8 @@ def _scan(verdict: Verdict | None) -> Scan | None:
         score=verdict.score,
         rules=tuple(sorted({finding.rule for finding in verdict.findings})),
     )
+
+
+def _proven(tx: Tx, message: Message) -> bool:
+    """Whether work done since proves that an opening message was read, whatever its client said of the call."""
+    return message.kind in OPENINGS and tx.worked(message.exchange)

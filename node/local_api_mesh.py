@@ -10,7 +10,7 @@ from typing import Any
 from node import codec_local_mesh as codec
 from node.grpc_setup import grpc
 from node.local_door import Door
-from node.ports_mesh import MeshOverview, PairingDesk, PeerDesk
+from node.ports_mesh import MeshOverview, PairingDesk, Trust
 from node.wire.v1 import local_pb2 as pb
 
 
@@ -19,7 +19,7 @@ class MeshApi:
     """Answers what a person asks about other nodes."""
 
     overview: MeshOverview
-    peers: PeerDesk
+    peers: Trust
     pairing: PairingDesk
 
     def handlers(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from google.protobuf.message import Message as WireMessage
 
@@ -15,7 +15,10 @@ from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
 from node.grpc_setup import aio
 from node.ports_mesh import PairingWish
 from node.wire.v1 import local_pb2 as pb
-from node.wire.v1.local_pb2_grpc import LocalServiceAsyncStub
+
+if TYPE_CHECKING:
+    # The generated code has this name for type checkers alone.
+    from node.wire.v1.local_pb2_grpc import LocalServiceAsyncStub
 
 Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)

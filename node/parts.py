@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from node import config, identity
+from node import config, identity, succession
 from node.agent_socket import AgentSocket
 from node.agents import ADAPTERS, adapter_named
 from node.approvals import Approvals
@@ -35,6 +35,7 @@ from node.launcher import Launcher
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle
 from node.mcp_server import McpServer
+from node.mesh import Mesh
 from node.notices import ManyBells, Notices
 from node.platform import clocks, durability, paths, processes
 from node.ports import NodeStatus
@@ -111,6 +112,7 @@ class Parts:
     agents: AgentSocket
     hooks: HookEvents
     files: Files
+    mesh: Mesh
     limits: Limits
     started_us: int
     stopping: asyncio.Event
@@ -146,16 +148,20 @@ class Parts:
 async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
     run = paths.run_dir(home)
-    me = identity.load_or_create(home / "identity")
+    generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy)
+    me = generations[-1]
     limits = settings.limits
     store = await SqliteStore.open(
         home / "node.db",
+        # Of a new log; one that is there keeps its own.
         origin=f"local/{me.node_id}/1",
         row_clock=_row_clock,
         entropy=entropy,
         settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
     )
     try:
+        line = [generation.node_id for generation in generations]
+        await store.write(lambda tx: succession.settle(tx, line))
         clock = SystemClock()
         resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
         ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
@@ -240,6 +246,18 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         )
         typer.hooks = hooks
         callers = Callers(tmux, os.getuid())
+        mesh = Mesh(
+            folder=home / "identity",
+            generations=generations,
+            store=store,
+            screener=screener,
+            ledger=ledger,
+            clock=clock,
+            entropy=entropy,
+            limits=limits,
+            config=settings.mesh,
+        )
+        await mesh.peers.load()
 
         yield Parts(
             home=home,
@@ -269,6 +287,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ),
             hooks=hooks,
             files=files,
+            mesh=mesh,
             limits=limits,
             started_us=clocks.wall_us(),
             stopping=asyncio.Event(),

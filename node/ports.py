@@ -17,6 +17,7 @@ from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
 from node.core.transfer import Attachment
 from node.core.workspace import Workspace
+from node.ports_mesh import MeshReader, MeshTx
 from node.ports_work import LaunchPlan, Worktree
 
 T = TypeVar("T")
@@ -99,7 +100,7 @@ class CallRecord:
     created_us: int
 
 
-class Reader(Protocol):
+class Reader(MeshReader, Protocol):
     """A consistent view of the node's state. Blocking: only inside Store.read or Store.write."""
 
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]: ...
@@ -128,6 +129,7 @@ class Reader(Protocol):
     def tree(self, session_id: str) -> Worktree | None: ...
     def approvals(self, *, pending: bool, limit: int) -> tuple[Approval, ...]: ...
     def approvals_of(self, kind: str, subject: str) -> tuple[Approval, ...]: ...
+    def calls_that_took(self, session_id: str, since_us: int) -> tuple[str, ...]: ...
     def launching(self, session_id: str) -> bool: ...
     def next_due(self, kind: str) -> int | None: ...
     def effects(self, kind: str, now_us: int, limit: int) -> tuple[tuple[int, Effect], ...]: ...
@@ -137,7 +139,7 @@ class Reader(Protocol):
     def counts(self) -> Counts: ...
 
 
-class Tx(Reader, Protocol):
+class Tx(Reader, MeshTx, Protocol):
     """One command's part of a transaction; an exception undoes exactly this part."""
 
     def put_session(self, session: Session) -> None: ...

@@ -18,7 +18,7 @@ from node.certificates import target_name
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.links import LinkEnd, dial_target, end_of_call, pause_s
-from node.core.mesh import Greeting, Link, LinkState, NewKey, NodeKey, Peer
+from node.core.mesh import Greeting, Link, LinkState, NodeKey, Peer
 from node.grpc_setup import aio, grpc
 from node.ports import Clock, Entropy
 from node.ports_mesh import PeerBook
@@ -56,13 +56,19 @@ class _Line:
     channel: aio.Channel | None = None
     scope: asyncio.Timeout | None = None
     anew: str = ""
+    # Which key of this node's it is dialled with, and how often that was changed without coming through.
+    key: int = 0
+    shifted: int = 0
 
 
 class LinkKeeper:
     """Implements ports_mesh.Links; works while `run` does."""
 
-    def __init__(self, *, own: NodeKey, book: PeerBook, clock: Clock, entropy: Entropy, limits: Limits) -> None:
-        self._own = own
+    def __init__(
+        self, *, own: Sequence[NodeKey], book: PeerBook, clock: Clock, entropy: Entropy, limits: Limits
+    ) -> None:
+        """`own` are this node's keys, the one in use last; a peer that was away is dialled with the one it knows."""
+        self._own = tuple(own)
         self._book = book
         self._clock = clock
         self._entropy = entropy
@@ -116,17 +122,9 @@ class LinkKeeper:
             )
         return line.channel
 
-    async def rekey(self, peer_id: str, new: NewKey) -> None:
-        """Tells a peer of this node's next key, on the link that the key so far has made."""
-        stub = MeshServiceStub(self.channel(peer_id))
-        try:
-            await self._ask(stub.Rekey, codec_mesh.new_key_to_wire(new), float(self._limits.mesh_call_s))
-        except aio.AioRpcError as error:
-            raise errmap.from_rpc(error) from error
-
-    def renew(self, own: NodeKey) -> None:
-        """This node has a new key: every link is made anew with it."""
-        self._own = own
+    def renew(self, own: Sequence[NodeKey]) -> None:
+        """This node has a new key: every peer is told of it, and every link made anew with it."""
+        self._own = tuple(own)
         self._anew("this node has a new key")
 
     def awake(self) -> None:
@@ -220,8 +218,9 @@ class LinkKeeper:
         return told if len(ends) == 1 else replace(told, why=f"{told.why}; {len(ends)} addresses were tried")
 
     async def _connect(self, line: _Line, address: str) -> LinkEnd:
+        line.key = self._key_for(line)
         try:
-            channel = self._dial(line.peer, address)
+            channel = self._dial(line.peer, address, self._own[line.key])
         except MeshError as error:
             return LinkEnd(why=error.message)
         if line.link.state is LinkState.OFF:
@@ -253,7 +252,32 @@ class LinkKeeper:
         finally:
             line.scope = line.channel = None
             await channel.close()
+        if not end.was_up:
+            line.shifted += 1
         return end
+
+    def _key_for(self, line: _Line) -> int:
+        """Which key to dial with: the one that the peer holds, or a later one, as its answer to that may be lost."""
+        newest = len(self._own) - 1
+        held = next((i for i, key in enumerate(self._own) if key.fingerprint == line.peer.holds), newest)
+        return held + line.shifted % (newest - held + 1)
+
+    async def _hand_on(
+        self, line: _Line, rekey: aio.UnaryUnaryMultiCallable[pb.RekeyRequest, pb.RekeyResponse]
+    ) -> bool:
+        """Tells a peer that knows an older key of this node's of the next one; True when it has to be dialled anew."""
+        index, newest = line.key, len(self._own) - 1
+        if index == newest:
+            if line.peer.holds and line.peer.holds != self._own[newest].fingerprint:
+                line.peer = await self._book.told(line.peer.id, self._own[newest].certificate)
+            return False
+        step = self._own[index + 1].step
+        if step is None:
+            raise MeshError(ErrorCode.TAMPERED, "a former key of this node has not signed for the next one")
+        await self._ask(rekey, codec_mesh.new_key_to_wire(step), float(self._limits.mesh_call_s))
+        line.peer = await self._book.told(line.peer.id, self._own[index + 1].certificate)
+        line.shifted = 0
+        return True
 
     async def _hold(self, line: _Line, address: str, channel: aio.Channel, scope: asyncio.Timeout) -> None:
         """Returns when the other end ends the link well; each beat puts the deadline of `scope` off."""
@@ -261,6 +285,10 @@ class LinkKeeper:
         stub = MeshServiceStub(channel)
         # The first call has the time of the handshake in it.
         await self._greet(stub.Greet)
+        scope.reschedule(now() + self._limits.link_dead_s)
+        if await self._hand_on(line, stub.Rekey):
+            line.kicked.set()
+            return
         begin = now()
         greeting = await self._greet(stub.Greet)
         rtt_us = int((now() - begin) * _SECOND_US)
@@ -319,9 +347,9 @@ class LinkKeeper:
             return LinkEnd(why=f"no sign of life from {address} for {self._limits.link_dead_s} s", was_up=True)
         return LinkEnd(why=f"{address} does not answer")
 
-    def _dial(self, peer: Peer, address: str) -> aio.Channel:
+    def _dial(self, peer: Peer, address: str, own: NodeKey) -> aio.Channel:
         credentials = grpc.ssl_channel_credentials(
-            peer.certificate.encode("ascii"), self._own.key, self._own.certificate.encode("ascii")
+            peer.certificate.encode("ascii"), own.key, own.certificate.encode("ascii")
         )
         options = (
             # The one certificate is the root, so nothing else passes; its name is asked for all the same.

@@ -28,7 +28,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Peer
 from node.grpc_setup import aio, grpc
-from node.ports_mesh import Trust
+from node.ports_mesh import Pins
 
 TLS: Final = "TLSv1.3"
 # In the details of a refusal; a row in the timeline has the same word as its reason.
@@ -67,7 +67,7 @@ class Gate:
     `spoke` hears of the address of every call, before anything is decided about it.
     """
 
-    def __init__(self, *, trust: Trust, limits: Limits, spoke: Callable[[str], None]) -> None:
+    def __init__(self, *, trust: Pins, limits: Limits, spoke: Callable[[str], None]) -> None:
         self._trust = trust
         self._limits = limits
         self._spoke = spoke

@@ -20,7 +20,7 @@ from node.core.limits import Limits
 from node.core.mesh import Beat, Greeting, NodeKey
 from node.grpc_setup import aio, grpc
 from node.ports import Clock
-from node.ports_mesh import Calls, Trust
+from node.ports_mesh import Calls, Pins
 from node.rpc_gate import Caller, Gate
 from node.version import VERSION
 from node.wire.v1 import mesh_pb2 as pb
@@ -93,7 +93,7 @@ class MeshServer:
     Handlers of other services are made by its `gate`, too: there is no other way in.
     """
 
-    def __init__(self, *, own: NodeKey, trust: Trust, calls: Calls, clock: Clock, limits: Limits) -> None:
+    def __init__(self, *, own: NodeKey, trust: Pins, calls: Calls, clock: Clock, limits: Limits) -> None:
         self._own = own
         self._trust = trust
         self._calls = calls

@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from node import certificates
 from node.core.limits import Limits
 from node.core.mesh import Grant, NodeKey, Peer
+from node.core.rotation import fingerprint
 from node.identity import node_id_of
 from node.platform import clocks
 from node.rpc_server import MeshServer
@@ -40,7 +41,7 @@ class Person:
         pem = self.key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        return NodeKey(key=pem, certificate=self.certificate)
+        return NodeKey(key=pem, certificate=self.certificate, fingerprint=fingerprint(self.certificate))
 
     def peer(self, *addresses: str, given: frozenset[Grant] = frozenset()) -> Peer:
         """It as a peer of another node."""
@@ -117,6 +118,11 @@ class TrustTwin:
 
     async def granted(self, peer_id: str, got: frozenset[Grant]) -> None:
         self.got.append((peer_id, got))
+
+    async def told(self, peer_id: str, certificate: str) -> Peer:
+        peer = replace(self._peers[peer_id], holds=fingerprint(certificate))
+        self._peers[peer_id] = peer
+        return peer
 
     async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
         self.keys.append((peer_id, certificate, statement, signature))

@@ -64,6 +64,14 @@ SECTIONS = (
         ),
     ),
     Section(
+        heading="Other machines",
+        entries=(
+            Entry(name="id", module="node.cli.mesh_commands", summary="Show this node's id, or give it a new key"),
+            Entry(name="pair", module="node.cli.pairing_command", summary="Make two nodes trust each other, once"),
+            Entry(name="peers", module="node.cli.mesh_commands", summary="List peers, say what each may do here"),
+        ),
+    ),
+    Section(
         heading="Security timeline",
         entries=(
             Entry(name="timeline", module="node.cli.timeline_command", summary="Show or verify every decision made"),

@@ -54,6 +54,15 @@ def workspaces_for_completion() -> tuple[str, ...]:
     return tuple(workspace.name for workspace in _quickly(lambda node: node.workspaces()))
 
 
+def peers_for_completion() -> tuple[str, ...]:
+    """Names of peers, or nothing when the node does not answer quickly."""
+
+    async def named(node: LocalClient) -> tuple[str, ...]:
+        return tuple(peer.name for peer in (await node.mesh()).peers)
+
+    return _quickly(named)
+
+
 def agents_for_completion() -> tuple[str, ...]:
     """Names of agent CLIs, or nothing when the node does not answer quickly."""
     return tuple(agent.name for agent in _quickly(lambda node: node.agents()))

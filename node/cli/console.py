@@ -129,6 +129,8 @@ def plain(value: object) -> Json:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):
         return [plain(item) for item in value]
+    if isinstance(value, frozenset):
+        return sorted((plain(item) for item in value), key=str)
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from node.cli.text import one_line, shorten
 from node.core.errors import ErrorCode, MeshError
+from node.core.mesh import Grant
 
 Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
@@ -62,6 +63,13 @@ def _complete_approval(_ctx: click.Context, _param: click.Parameter, incomplete:
     ]
 
 
+def _complete_peer(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from node.cli.connection import peers_for_completion
+
+    wanted = incomplete.casefold()
+    return [CompletionItem(name) for name in peers_for_completion() if name.casefold().startswith(wanted)]
+
+
 def complete_workspace(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Workspaces whose name begins so, whatever its case."""
     from node.cli.connection import workspaces_for_completion
@@ -86,6 +94,10 @@ workspaces_argument = click.argument(
     "workspaces", nargs=-1, metavar="[WORKSPACE...]", shell_complete=complete_workspace
 )
 agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT...]", shell_complete=complete_agent)
+peer_argument = click.argument("peer", metavar="PEER", shell_complete=_complete_peer)
+grants_argument = click.argument(
+    "grants", nargs=-1, required=True, metavar="GRANT...", type=click.Choice([grant.value for grant in Grant])
+)
 question_argument = click.argument("question", metavar="ASK-ID", shell_complete=_complete_question)
 
 

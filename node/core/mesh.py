@@ -21,6 +21,9 @@ class Peer:
     `spki` is the SHA-256 (hex) of its public key, the pin that every call is held to; `certificate` is its newest
     self-signed certificate (PEM). `addresses` are literal "host:port" to dial, best first. `given` is what it may do
     here, `got` what it last said that this node may do there. Times are microseconds of UTC.
+
+    `rotated_us` is the time in its newest statement about a new key of its own, 0 for none. `holds` is the SHA-256 of
+    the text of the certificate by which it knows this node; it takes no other.
     """
 
     id: str
@@ -32,6 +35,22 @@ class Peer:
     got: frozenset[Grant]
     paired_us: int
     seen_us: int | None = None
+    rotated_us: int = 0
+    holds: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """What a pairing came to: the other's certificate (PEM), what it calls itself, and what each grants the other.
+
+    `addresses` are literal "host:port" where it may be dialled, best first.
+    """
+
+    certificate: str
+    name: str
+    given: frozenset[Grant]
+    got: frozenset[Grant]
+    addresses: tuple[str, ...] = ()
 
 
 class LinkState(StrEnum):
@@ -121,7 +140,12 @@ class NewKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKey:
-    """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM)."""
+    """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM).
+
+    `fingerprint` is the certificate's, as in Peer.holds. `step` is how the key before it handed over to this one.
+    """
 
     key: bytes = field(repr=False)
     certificate: str
+    fingerprint: str = ""
+    step: NewKey | None = None

@@ -77,7 +77,14 @@ class Heard:
     addresses: tuple[str, ...] = ()
 
 
-def _nowhere() -> dict[str, tuple[str, int]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    whole: str
+    rank: int
+    heard_us: int
+
+
+def _nowhere() -> dict[str, _Place]:
     return {}
 
 
@@ -85,8 +92,9 @@ def _nowhere() -> dict[str, tuple[str, int]]:
 class _Entry:
     port: int | None = None
     claims: Claims | None = None
-    # Bare address -> the scoped one, and when it was heard last.
-    addresses: dict[str, tuple[str, int]] = field(default_factory=_nowhere)
+    # By the bare address.
+    places: dict[str, _Place] = field(default_factory=_nowhere)
+    shown: Sighting | None = None
     heard_us: int = 0
     seen_us: int = 0
     asked: int = 0
@@ -126,28 +134,29 @@ class SightingTable:
         entry = self._entry(heard.instance)
         if entry is None:
             return False
-        before = self._shown(heard.instance, entry)
+        before = entry.shown
         silent = heard.port is not None and entry.heard_us < now_us - _SILENCE_US
         entry.port = heard.port if heard.port is not None else entry.port
         entry.claims = told or entry.claims
         self._take_addresses(entry, heard, now_us)
         entry.heard_us, entry.seen_us = now_us, wall_us
-        after = self._shown(heard.instance, entry)
-        return _told(before) != _told(after) or (silent and after is not None)
+        entry.shown = _shown(heard.instance, entry)
+        return _told(before) != _told(entry.shown) or (silent and entry.shown is not None)
 
     def gone(self, instance: str) -> bool:
         """It said goodbye; whether it was shown."""
         entry = self._entries.pop(instance, None)
-        return entry is not None and self._shown(instance, entry) is not None
+        return entry is not None and entry.shown is not None
 
     def forget(self, instance: str, address: str) -> bool:
         """Nobody answered at that "host:port": not shown until it is announced again. Whether it was shown."""
         entry = self._entries.get(instance)
         if entry is None or entry.port is None:
             return False
-        found = [key for key, (whole, _) in entry.addresses.items() if endpoint(whole, entry.port) == address]
+        found = [key for key, place in entry.places.items() if endpoint(place.whole, entry.port) == address]
         for key in found:
-            del entry.addresses[key]
+            del entry.places[key]
+        entry.shown = _shown(instance, entry)
         return bool(found)
 
     def expire(self, before_us: int) -> tuple[str, ...]:
@@ -157,9 +166,7 @@ class SightingTable:
 
     def incomplete(self, most: int) -> tuple[str, ...]:
         """Instances of which too little is known, to be asked for, each a few times only; those to keep first."""
-        lacking = [
-            name for name, entry in self._entries.items() if entry.asked < _ASKS and self._shown(name, entry) is None
-        ]
+        lacking = [name for name, entry in self._entries.items() if entry.asked < _ASKS and entry.shown is None]
         chosen = sorted(lacking, key=lambda name: not self._keep(name))[:most]
         for name in chosen:
             self._entries[name].asked += 1
@@ -168,12 +175,12 @@ class SightingTable:
     def sighting(self, instance: str) -> Sighting | None:
         """What is shown of one instance."""
         entry = self._entries.get(instance)
-        return self._shown(instance, entry) if entry is not None else None
+        return entry.shown if entry is not None else None
 
     def shown(self) -> dict[str, Sighting]:
         """All of which enough is known to dial them, heard last first."""
-        found = ((name, self._shown(name, entry)) for name, entry in reversed(self._entries.items()))
-        return {name: sighting for name, sighting in found if sighting is not None}
+        newest_first = reversed(self._entries.items())
+        return {name: entry.shown for name, entry in newest_first if entry.shown is not None}
 
     def _entry(self, instance: str) -> _Entry | None:
         """The entry, now the newest; a new one takes the place of the oldest stranger."""
@@ -198,36 +205,34 @@ class SightingTable:
         if heard.port is not None and heard.addresses:
             # With the port come all addresses that the node has: what it had before it has no longer. The same
             # packet comes in once for each interface.
-            entry.addresses = {k: v for k, v in entry.addresses.items() if v[1] > now_us - _SECOND_US}
+            entry.places = {k: place for k, place in entry.places.items() if place.heard_us > now_us - _SECOND_US}
         for address in heard.addresses:
-            key, known = bare(address), entry.addresses.get(bare(address))
-            scoped = known[0] if known is not None and key == address else address
-            if rank(scoped, loopback=self.loopback) is None:
-                # Without a scope it leads nowhere; that is not the fault of who sent it.
-                self.ignored += 0 if _lacks_scope(scoped) else 1
-                continue
-            entry.addresses[key] = (scoped, now_us)
+            key, known = bare(address), entry.places.get(bare(address))
+            whole = known.whole if known is not None and key == address else address
+            worth = rank(whole, loopback=self.loopback)
+            if worth is not None:
+                entry.places[key] = _Place(whole=whole, rank=worth, heard_us=now_us)
+            elif not _lacks_scope(whole):
+                self.ignored += 1
         most = self._limits.peer_addresses
-        if len(entry.addresses) > most:
-            entry.addresses = dict(sorted(entry.addresses.items(), key=self._order)[:most])
+        if len(entry.places) > most:
+            entry.places = {bare(place.whole): place for place in _best_first(entry)[:most]}
 
-    def _order(self, item: tuple[str, tuple[str, int]]) -> tuple[int, int, str]:
-        """Best first: by kind, then the newest."""
-        key, (whole, heard_us) = item
-        place = rank(whole, loopback=self.loopback)
-        return (9 if place is None else place, -heard_us, key)
 
-    def _shown(self, instance: str, entry: _Entry) -> Sighting | None:
-        if entry.port is None or entry.claims is None or not entry.addresses:
-            return None
-        best = sorted(entry.addresses.items(), key=self._order)
-        return Sighting(
-            prefix=instance,
-            version=entry.claims.version,
-            addresses=tuple(endpoint(whole, entry.port) for _, (whole, _) in best),
-            seen_us=entry.seen_us,
-            name=entry.claims.name,
-        )
+def _best_first(entry: _Entry) -> list[_Place]:
+    return sorted(entry.places.values(), key=lambda place: (place.rank, -place.heard_us, place.whole))
+
+
+def _shown(instance: str, entry: _Entry) -> Sighting | None:
+    if entry.port is None or entry.claims is None or not entry.places:
+        return None
+    return Sighting(
+        prefix=instance,
+        version=entry.claims.version,
+        addresses=tuple(endpoint(place.whole, entry.port) for place in _best_first(entry)),
+        seen_us=entry.seen_us,
+        name=entry.claims.name,
+    )
 
 
 def _told(sighting: Sighting | None) -> tuple[Sequence[str], str, str] | None:
@@ -235,6 +240,7 @@ def _told(sighting: Sighting | None) -> tuple[Sequence[str], str, str] | None:
 
 
 def _lacks_scope(address: str) -> bool:
+    """An address that leads nowhere without a scope, which is not the fault of who sent it."""
     try:
         return "%" not in address and is_link_local_v6(address)
     except ValueError:

@@ -16,7 +16,7 @@ from node.core.approval import Decision
 from node.core.errors import MeshError
 from node.core.escape import escape
 from node.core.views_work import ApprovalView
-from node.demo import agent_cli
+from node.demo import agent_cli, two_nodes
 from node.demo.puppet import Puppet, PuppetError
 from node.demo.stage import Stage, StageError, WrongError, check, farewell, git, helio, stage
 from node.ports import RowFilter
@@ -255,6 +255,10 @@ class Play:
                     return waiting[0]
                 await asyncio.sleep(0.05)
 
+    async def pair(self) -> None:
+        """A second node with a home of its own; a wrong code pairs nobody, the right one makes a link each way."""
+        await two_nodes.pair(self.stage.node, await self.stage.neighbour(), self.say)
+
     async def _delegate_to_cli(self) -> None:
         """The same with an agent CLI that people use, when one is installed here; else it is said and left out."""
         name = agent_cli.choose(await self.stage.node.agents())
@@ -295,6 +299,7 @@ class Play:
         await self.step("foreign_id_not_found", "A foreign exchange id is not found", self.hide_foreign)
         await self.step("delegation_with_worktree", "@ana delegates to a fresh agent", self.delegate)
         await self._delegate_to_cli()
+        await self.step("two_nodes_paired", "Two nodes, as on two Macs, are paired", self.pair)
         await self.step("timeline_verified", "The timeline is verified", self.verify)
 
 

@@ -20,6 +20,8 @@ from node.platform import paths
 from node.ports import NewSession
 from node.service import own_command
 
+# Other nodes on this machine and its network are none of the demo's business.
+_MESH = '[mesh]\nhost = "127.0.0.1"\nport = 0\npairing_port = 0\ndiscovery = false\n'
 _COMMAND = (sys.executable, "-m", "node.entry")
 
 
@@ -62,6 +64,11 @@ class Stage:
     async def delegate(self, session: str) -> Puppet:
         """The strings of a delegate that the node itself started."""
         return await self.stack.enter_async_context(Puppet(self.home / "agents" / session / CONTROL))
+
+    async def neighbour(self) -> LocalClient:
+        """A second node, as on another machine: a home of its own, and nothing shared but the loopback."""
+        home = await self.stack.enter_async_context(_node_at(Path(tempfile.mkdtemp(prefix="helio-demo-")), keep=False))
+        return await self.stack.enter_async_context(LocalClient(home))
 
     async def repository(self) -> Path:
         """A small git repository to work in."""
@@ -130,12 +137,17 @@ def farewell(home: Path) -> list[str]:
 @asynccontextmanager
 async def stage(*, keep: bool) -> AsyncIterator[Stage]:
     """A node in a fresh home; taken down and removed afterwards unless `keep`."""
-    home = Path(tempfile.mkdtemp(prefix="helio-demo-"))
+    async with _node_at(Path(tempfile.mkdtemp(prefix="helio-demo-")), keep=keep) as home, AsyncExitStack() as stack:
+        node = await stack.enter_async_context(LocalClient(home))
+        yield Stage(home=home, node=node, stack=stack)
+
+
+@asynccontextmanager
+async def _node_at(home: Path, *, keep: bool) -> AsyncIterator[Path]:
     try:
+        (home / "config.toml").write_text(_MESH, encoding="utf-8")
         await helio(home, "up")
-        async with AsyncExitStack() as stack:
-            node = await stack.enter_async_context(LocalClient(home))
-            yield Stage(home=home, node=node, stack=stack)
+        yield home
     finally:
         if not keep:
             await _take_down(home)

@@ -1,4 +1,4 @@
-"""Questions to the database. Every SQL SELECT of the node stands here."""
+"""Questions to the database. Every SQL SELECT of the node stands here and in mesh."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from node.core.timeline import Head
 from node.core.workspace import Workspace
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
 from node.ports_work import LaunchPlan, Worktree
+from node.store.mesh import MeshReader
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -39,7 +40,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader:
+class SqliteReader(MeshReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -275,6 +276,17 @@ class SqliteReader:
             "SELECT * FROM approvals WHERE kind = ? AND subject = ? ORDER BY asked_us DESC, id", kind, subject
         )
         return tuple(_approval_of(row) for row in rows)
+
+    def calls_that_took(self, session_id: str, since_us: int) -> tuple[str, ...]:
+        """The newest call of a session, if it took messages that count as read since then."""
+        rows = self._all(
+            "SELECT DISTINCT m.taken_by AS call FROM messages m JOIN calls c ON c.id = m.taken_by "
+            "WHERE c.session = ? AND m.read_us >= ? AND NOT EXISTS "
+            "(SELECT 1 FROM calls AS later WHERE later.session = c.session AND later.created_us > m.read_us)",
+            session_id,
+            since_us,
+        )
+        return tuple(row["call"] for row in rows)
 
     def launching(self, session_id: str) -> bool:
         """Whether somebody starts or resumes this session, or is about to."""

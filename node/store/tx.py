@@ -1,4 +1,4 @@
-"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here."""
+"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here and in mesh."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from node.core.model import Address, Exchange, Ladder, Message, Session
 from node.core.workspace import Workspace
 from node.ports import CallRecord, Entropy
 from node.ports_work import LaunchPlan, Worktree
+from node.store.mesh import MeshTx
 from node.store.reader import SqliteReader, address_values
 from node.store.rows import (
     EXCHANGE_COLUMNS,
@@ -56,7 +57,7 @@ def save_head(connection: sqlite3.Connection, head: timeline.Head) -> None:
     )
 
 
-class SqliteTx(SqliteReader):
+class SqliteTx(SqliteReader, MeshTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(

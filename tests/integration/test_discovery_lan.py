@@ -100,7 +100,6 @@ def test_all_find_each_other_and_joins_and_leaves_are_seen_at_once(
         since = moment(nodes[4], "stopping")
         leaves.append(max(seen(node, 5, life=life) for node in nodes[:4]) - since)
         moment(nodes[4], "stopped")
-    print(f"{joins=} {leaves=}")
     assert min(joins) <= SEEN_S, joins
     assert min(leaves) <= SEEN_S, leaves
 
@@ -116,7 +115,6 @@ def test_a_new_address_is_known_everywhere_soon(network: tuple[tuple[Host, ...],
         nodes[1].tell("refresh", prefix(1))
         answer = nodes[1].hear(lambda line: "refreshed" in line, "an answer")
         assert answer["addresses"] == [f"{place(1, net=new)}:{PORT + 1}"]
-    print(f"{took=}")
     assert min(took) <= MOVED_S, took
 
 

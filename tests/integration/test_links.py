@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
-from node.core.mesh import Grant, Link, LinkState, NewKey
+from node.core.mesh import Grant, Link, LinkState, NewKey, NodeKey
 from node.ports import Entropy
 from node.rpc_client import LinkKeeper
 from tests.integration.mesh import refused, scenario
@@ -24,15 +24,16 @@ REQUEST, PANEL = frozenset({Grant.REQUEST}), frozenset({Grant.MIRROR_PANEL})
 
 @asynccontextmanager
 async def keeping(
-    who: Person,
+    who: Person | tuple[NodeKey, ...],
     trust: TrustTwin,
     *,
     limits: Limits = QUICK,
     clock: ShiftedClock | None = None,
     entropy: Entropy = os.urandom,
 ) -> AsyncIterator[LinkKeeper]:
-    """A keeper at work, which wants all peers."""
-    keeper = LinkKeeper(own=who.own, book=trust, clock=clock or ShiftedClock(), entropy=entropy, limits=limits)
+    """A keeper at work, which wants all peers; `who` may be a node's keys, oldest first."""
+    own = (who.own,) if isinstance(who, Person) else who
+    keeper = LinkKeeper(own=own, book=trust, clock=clock or ShiftedClock(), entropy=entropy, limits=limits)
     keeper.wanted(trust.peers())
     async with asyncio.TaskGroup() as group:
         work = group.create_task(keeper.run())
@@ -292,18 +293,48 @@ async def test_a_peer_with_a_new_key_is_dialled_anew_and_one_not_wanted_is_left(
 
 
 @scenario
-async def test_this_node_hands_its_next_key_over_and_goes_on_with_it() -> None:
-    old, new, b = person(), person(), person()
-    at_b = TrustTwin(old.peer())
+async def test_a_peer_that_holds_an_older_key_is_led_to_the_newest_one_by_one() -> None:
+    """It was away while this node changed its key twice; each hand-over is told with the key that it knows."""
+    first, second, third, b = person(), person(), person(), person()
+
+    def step(of: Person) -> NewKey:
+        return NewKey(certificate=of.certificate, statement=b"said", signature=b"signed")
+
+    own = (first.own, replace(second.own, step=step(second)), replace(third.own, step=step(third)))
+
+    class Following(TrustTwin):
+        """Takes a new key for the old one, as a node does."""
+
+        async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
+            await super().rekeyed(peer_id, certificate, statement, signature)
+            follower = next(who for who in (second, third) if who.certificate == certificate)
+            self.unpair(peer_id)
+            self.pair(follower.peer())
+
+    at_b = Following(first.peer())
     async with serving(b, at_b, limits=QUICK) as port:
-        async with keeping(old, TrustTwin(b.peer(f"127.0.0.1:{port}"))) as keeper:
+        known = replace(b.peer(f"127.0.0.1:{port}"), holds=first.own.fingerprint)
+        at_a = TrustTwin(known)
+        async with keeping(own, at_a) as keeper:
+            await until(lambda: at_a.pinned(b.spki) == replace(known, holds=third.own.fingerprint), "the newest key")
             await reached(keeper, b.id, LinkState.UP)
-            await keeper.rekey(b.id, NewKey(certificate=new.certificate, statement=b"said", signature=b"signed"))
-            assert at_b.keys == [(old.id, new.certificate, b"said", b"signed")]
-            at_b.pair(replace(old.peer(), spki=new.spki, certificate=new.certificate))
-            await reached(keeper, b.id, LinkState.REFUSED)
-            keeper.renew(new.own)
+        assert [(peer_id, certificate) for peer_id, certificate, _, _ in at_b.keys] == [
+            (first.id, second.certificate), (second.id, third.certificate),
+        ]  # fmt: skip
+
+
+@scenario
+async def test_a_hand_over_whose_answer_was_lost_is_found_out() -> None:
+    first, second, b = person(), person(), person()
+    new = NewKey(certificate=second.certificate, statement=b"said", signature=b"signed")
+    at_b = TrustTwin(second.peer())
+    async with serving(b, at_b, limits=QUICK) as port:
+        known = replace(b.peer(f"127.0.0.1:{port}"), holds=first.own.fingerprint)
+        at_a = TrustTwin(known)
+        async with keeping((first.own, replace(second.own, step=new)), at_a) as keeper:
             await reached(keeper, b.id, LinkState.UP)
+        assert at_a.pinned(b.spki) == replace(known, holds=second.own.fingerprint)
+        assert at_b.keys == []
 
 
 @scenario

@@ -7,6 +7,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from node.agents import ADAPTERS, adapter_named
 from node.core.commands import Steer
 from node.core.errors import ErrorCode, MeshError
@@ -111,6 +113,26 @@ async def test_a_message_that_came_when_nobody_knew_of_the_end_yet_wakes_the_age
         argv, _, _ = at.terminals.started[-1]
         assert "--resume" in argv
         assert await notes(at, boss) == []
+
+
+@pytest.mark.parametrize(("state", "again"), [(AgentState.BUSY, True), (AgentState.IDLE, False)])
+@scenario
+async def test_what_an_agent_took_just_before_its_end_is_told_again_unless_its_turn_was_over(
+    tmp_path: Path, state: AgentState, *, again: bool
+) -> None:
+    """An agent that leaves may still take an answer which its model is never shown."""
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await delegate.read()
+        await boss.send(Steer(exchange=None, text="Go on."))
+        await at.sessions.watch_once()
+        assert len((await delegate.read()).taken) == 1
+        await at.sessions.set(delegate.session.id, state, None)
+        await ended(at, delegate)
+        assert await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id)) is again
+        unread = await at.mesh.store.read(lambda reader: reader.unread(delegate.address, None, 10))
+        assert [message.text for message in unread] == (["Go on."] if again else [])
+        assert (await at.mesh.verification()).ok
 
 
 @scenario

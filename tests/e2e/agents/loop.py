@@ -142,18 +142,23 @@ class Loop:
         """What a person does: waits for the prompt, types a line there, sees it stand, presses Enter."""
         pane = await self.pane(wanted)
         await until(lambda: self._shows(pane, PromptState.IDLE), f"the empty prompt of {wanted}")
+        await self.type(wanted, text)
+        assert not await self._shows(pane, PromptState.IDLE)
+        await press(pane, "Enter")
+
+    async def type(self, wanted: str, text: str) -> None:
+        """Types a line into whatever a session shows, and sees it written there, at rest."""
+        pane = await self.pane(wanted)
         await press(pane, "-l", text)
         seen: list[Screen] = []
 
-        async def stands() -> bool:
+        async def written() -> bool:
             seen.append(await self.tmux.capture(pane))
-            # Some take an Enter right behind text for a line end, so the screen must have come to rest.
-            rested = len(seen) > _LOOKS and len(set(seen[-_LOOKS:])) == 1
-            written = any(text in line for line in seen[-1].lines)
-            return rested and written and judge(seen[-1], self.adapter.prompt) is not PromptState.IDLE
+            # Some take an Enter right behind text for a line end, so the line must have come to rest.
+            lines = [[line for line in screen.lines if text in line] for screen in seen[-_LOOKS:]]
+            return len(lines) == _LOOKS and bool(lines[0]) and all(line == lines[0] for line in lines)
 
-        await until(stands, f"{text!r} at the prompt of {wanted}")
-        await press(pane, "Enter")
+        await until(written, f"{text!r} on the screen of {wanted}")
 
     # --- exchanges ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,296 @@
+"""The node among others: composes its port, its links, discovery and pairing, and runs them together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from node import certificates, identity
+from node.config import MeshConfig
+from node.core.errors import ErrorCode, MeshError
+from node.core.limits import Limits
+from node.core.mesh import Grant, NewKey, NodeKey, Peer, Sighting
+from node.core.node_id import parse, show
+from node.core.pairing_messages import MOST_NAME_CHARS
+from node.core.pairing_run import Introduction
+from node.core.trust import plain_id
+from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
+from node.discovery import Discovery
+from node.identity import Identity
+from node.ledger import Ledger
+from node.pairing_desk import PairingDesk
+from node.pake import Pake
+from node.peers import Peers
+from node.ports import Clock, Entropy, Screener, Store
+from node.rpc_client import LinkKeeper
+from node.rpc_pairing import PairingNet
+from node.rpc_server import MeshServer
+from node.version import VERSION
+
+_log = logging.getLogger(__name__)
+
+PREFIX_LEAST: Final = 4
+
+
+class Mesh:
+    """Implements ports_mesh.MeshOverview, ports_mesh.Calls and discovery.Listener; works while `run` does."""
+
+    def __init__(
+        self,
+        *,
+        folder: Path,
+        generations: Sequence[Identity],
+        store: Store,
+        screener: Screener,
+        ledger: Ledger,
+        clock: Clock,
+        entropy: Entropy,
+        limits: Limits,
+        config: MeshConfig,
+    ) -> None:
+        """`folder` is where the identity is kept, `generations` what is there: the one in use last."""
+        self._folder = folder
+        self._me = generations[-1]
+        self._clock = clock
+        self._entropy = entropy
+        self._limits = limits
+        self._config = config
+        self._port: int | None = None
+        self._why = ""
+        self._discovery: Discovery | None = None
+        own = [_node_key(generation) for generation in generations]
+        self.peers = Peers(
+            store=store,
+            screener=screener,
+            ledger=ledger,
+            limits=limits,
+            own=[generation.certificate for generation in generations],
+            read_id=_read_id,
+        )
+        self.links = LinkKeeper(own=own, book=self.peers, clock=clock, entropy=entropy, limits=limits)
+        self._server = MeshServer(own=own[-1], trust=self.peers, calls=self, clock=clock, limits=limits)
+        self.pairing = PairingDesk(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            entropy=entropy,
+            limits=limits,
+            net=PairingNet(self._me, limits),
+            pake=Pake(entropy),
+            signer=_Signer(self._me),
+            trust=self.peers,
+            me=self._introduction,
+            find=self._address_of,
+            identify=_identify,
+            port=config.pairing_port,
+        )
+
+    # --- at work -----------------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Listens, keeps the links and hears the network until cancelled. What of that cannot be had is logged."""
+        try:
+            async with self._listening() as self._port:
+                self._discovery = Discovery(
+                    spki=self._me.spki,
+                    port=self._port,
+                    version=VERSION,
+                    name=platform.node(),
+                    config=self._config,
+                    limits=self._limits,
+                    clock=self._clock,
+                    keep=lambda prefix: self._peer_of(prefix) is not None,
+                    listener=self,
+                )
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(self.links.run())
+                    group.create_task(self._discovery.run())
+                    group.create_task(self._follow())
+                    group.create_task(self._write())
+        finally:
+            self._port = None
+            await self.peers.close()
+
+    @asynccontextmanager
+    async def _listening(self) -> AsyncIterator[int | None]:
+        if not self._config.listen:
+            yield None
+            return
+        async with AsyncExitStack() as stack:
+            port: int | None = None
+            try:
+                port = await stack.enter_async_context(self._server.serve(self._config.host, self._config.port))
+                _log.info("peers are served at port %d", port)
+            except MeshError as error:
+                # Its own links work all the same, and the person reads it in `helio peers`.
+                _log.warning("%s", error.message)
+                self._why = error.message
+            yield port
+
+    async def _follow(self) -> None:
+        """Keeps a link to every peer, whoever that is at the time."""
+        seen = self.peers.generation
+        while True:
+            self.links.wanted(self.peers.peers())
+            if self._discovery is not None:
+                for instance, sighting in self._discovery.sightings().items():
+                    self.heard(instance, sighting.addresses)
+            seen = await self.peers.next_change(seen)
+
+    async def _write(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.tick_s)
+            try:
+                await self.peers.tick()
+            except MeshError as error:
+                _log.warning("what was heard of peers is not written: %s", error.message)
+
+    def heard(self, prefix: str, addresses: Sequence[str]) -> None:
+        """A node announces itself. Implements discovery.Listener."""
+        peer = self._peer_of(prefix)
+        if peer is not None:
+            self.links.hint(peer.id, addresses)
+
+    def grants_for(self, peer: Peer) -> frozenset[Grant]:
+        """What the peer may do here now. Implements ports_mesh.Calls."""
+        known = self.peers.pinned(peer.spki)
+        return known.given if known is not None else frozenset()
+
+    def _peer_of(self, prefix: str) -> Peer | None:
+        # Only as long as the announced beginning of a fingerprint is: a stranger may claim any, and gains a dial by it.
+        return next((peer for peer in self.peers.peers() if peer.spki.startswith(prefix)), None)
+
+    # --- what people see ---------------------------------------------------------------------------------------------
+
+    def identity(self) -> IdentityView:
+        """Who this node is to others."""
+        return _identity_view(self._me)
+
+    async def rotate(self) -> IdentityView:
+        """A new key, signed by the one in use; it counts when the node starts again."""
+        now_us = self._clock.wall_us()
+        new = await asyncio.to_thread(
+            identity.rotate, self._folder, now_us=now_us, entropy=self._entropy, keep=self._limits.former_keys
+        )
+        return _identity_view(new)
+
+    def mesh(self) -> MeshView:
+        """Peers with their links, and what is heard on the network."""
+        discovery = self._discovery
+        state = discovery.state() if discovery is not None else None
+        sightings = discovery.sightings() if discovery is not None else {}
+        return MeshView(
+            port=self._port,
+            discovery=state is not None and state.on,
+            why=self._why or (state.why if state is not None and self._config.discovery else ""),
+            interfaces=state.interfaces if state is not None else (),
+            peers=tuple(self.peer_view(peer) for peer in self.peers.peers()),
+            found=tuple(self._found(instance, sighting) for instance, sighting in sightings.items()),
+        )
+
+    def peer_view(self, peer: Peer) -> PeerView:
+        """A peer and the link to it."""
+        return PeerView(
+            id=peer.id,
+            shown=show(peer.id),
+            name=peer.name,
+            addresses=peer.addresses,
+            given=peer.given,
+            got=peer.got,
+            paired_us=peer.paired_us,
+            seen_us=peer.seen_us,
+            link=self.links.link(peer.id),
+        )
+
+    def _found(self, instance: str, sighting: Sighting) -> FoundView:
+        peer = self._peer_of(sighting.prefix)
+        return FoundView(
+            instance=instance,
+            version=sighting.version,
+            addresses=sighting.addresses,
+            seen_us=sighting.seen_us,
+            peer=peer.name if peer is not None else "",
+        )
+
+    # --- for pairing -------------------------------------------------------------------------------------------------
+
+    def _introduction(self) -> Introduction:
+        return Introduction(
+            certificate=self._me.certificate,
+            wants=frozenset(),
+            gives=frozenset(),
+            name=platform.node()[:MOST_NAME_CHARS],
+            port=self._port or 0,
+        )
+
+    def _address_of(self, wanted: str) -> str | None:
+        """Where a node that is heard on the network waits for pairing, as it does unless another port was chosen."""
+        if self._discovery is None or len(wanted) < PREFIX_LEAST:
+            return None
+        found = [one for name, one in self._discovery.sightings().items() if name.startswith(wanted.lower())]
+        if len(found) > 1:
+            raise MeshError(
+                ErrorCode.AMBIGUOUS, f"{wanted[:40]!r} begins the names of {len(found)} nodes. Give more of it."
+            )
+        if not found or not found[0].addresses:
+            return None
+        return f"{found[0].addresses[0].rpartition(':')[0]}:{self._config.pairing_port}"
+
+
+class _Signer:
+    """This node's key, as far as pairing needs it. Implements ports_mesh.Signer."""
+
+    def __init__(self, me: Identity) -> None:
+        self._me = me
+        self.certificate = me.certificate
+
+    def sign(self, statement: bytes) -> bytes:
+        """With this node's key."""
+        return certificates.sign(self._me.key, statement)
+
+    def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
+        """Whether the signature is of the key of a node's certificate."""
+        try:
+            key = certificates.public_key(certificate)
+        except MeshError:
+            return False
+        return certificates.signed(key, statement, signature)
+
+
+def _identify(certificate: str) -> str:
+    return show(identity.node_id_of(certificates.public_key(certificate)))
+
+
+def _node_key(generation: Identity) -> NodeKey:
+    step = generation.step
+    return NodeKey(
+        key=generation.key_pem,
+        certificate=generation.certificate,
+        fingerprint=generation.fingerprint,
+        step=None
+        if step is None
+        else NewKey(certificate=step.certificate, statement=step.statement, signature=step.signature),
+    )
+
+
+def _identity_view(me: Identity) -> IdentityView:
+    return IdentityView(
+        id=me.node_id,
+        shown=show(me.node_id),
+        spki=me.spki,
+        expires_us=certificates.expires_us(me.certificate),
+        rotations=me.number - 1,
+    )
+
+
+def _read_id(text: str) -> str:
+    """An id as it is shown, checked; else its beginning as somebody typed it."""
+    try:
+        return parse(text)
+    except MeshError:
+        return plain_id(text)

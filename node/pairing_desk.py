@@ -1,0 +1,256 @@
+"""Pairing runs: takes the person's wish, plays the machine through with the other node, records what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final
+
+from node.core.errors import ErrorCode, MeshError
+from node.core.limits import Limits
+from node.core.mesh import Paired, Peer
+from node.core.pairing_events import Agreed, CodeTyped, Declined, Input, Other
+from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, started
+from node.core.pairing_messages import NONCE_BYTES, Reason, Role
+from node.core.pairing_run import Introduction, State, Step, dial, dial_with_code, wait, wait_with_code
+from node.core.timeline import Party, Row, RowKind
+from node.core.views_mesh import PairingEvent, PairingStep
+from node.ledger import Ledger
+from node.pairing_play import PairingPlay
+from node.ports import Clock, Entropy, Store, Tx
+from node.ports_mesh import PairingNet, PairingWire, PairingWish, Pake, PakeRun, Signer, Trust
+from node.version import SOFTWARE
+
+MADE_CODE_DIGITS: Final = 8
+GATE: Final = "pairing_gate"
+_INPUTS: Final = 32
+_SECOND_US: Final = 1_000_000
+
+
+@dataclass(slots=True, kw_only=True)
+class _Current:
+    """The run under way: what the person says goes to `inputs`, what they are told comes from `events`."""
+
+    id: str
+    inputs: asyncio.Queue[Input] = field(default_factory=lambda: asyncio.Queue(_INPUTS))
+    events: asyncio.Queue[PairingEvent | None] = field(default_factory=lambda: asyncio.Queue(_INPUTS))
+    asked: PairingStep | None = None
+    pake: PakeRun | None = None
+
+
+class PairingDesk:
+    """Implements ports_mesh.PairingDesk."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        entropy: Entropy,
+        limits: Limits,
+        net: PairingNet,
+        pake: Pake,
+        signer: Signer,
+        trust: Trust,
+        me: Callable[[], Introduction],
+        find: Callable[[str], str | None],
+        identify: Callable[[str], str],
+        port: int = 0,
+    ) -> None:
+        """`me` is how this node introduces itself; `find` gives the address of a node that is heard on the network.
+
+        `identify` gives the shown id of a certificate, INVALID_ARGUMENT for one that no node has. It waits at `port`
+        unless the person chooses another.
+        """
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._entropy = entropy
+        self._limits = limits
+        self._net = net
+        self._pake = pake
+        self._signer = signer
+        self._trust = trust
+        self._me = me
+        self._find = find
+        self._identify = identify
+        self._port = port
+        self._current: _Current | None = None
+
+    async def run(self, wish: PairingWish) -> AsyncGenerator[PairingEvent, None]:
+        """The steps of a run; leaving it ends it."""
+        if self._current is not None:
+            raise MeshError(
+                ErrorCode.WRONG_STATE,
+                "This node is pairing already. Finish that in its terminal, or leave it there with Ctrl-C.",
+            )
+        current = self._current = _Current(id=self._ledger.new_id())
+        try:
+            await self._gate(lambda gate, now: opened(replace(gate, running=False), now, self._limits))
+            async with asyncio.TaskGroup() as group:
+                task = group.create_task(self._conduct(wish, current))
+                try:
+                    while (event := await current.events.get()) is not None:
+                        yield event
+                finally:
+                    task.cancel()
+        finally:
+            self._current = None
+
+    def answer(self, run: str, *, code: str, confirmed: bool) -> None:
+        """What the person said."""
+        current = self._current
+        if current is None or current.id != run:
+            raise MeshError(ErrorCode.NOT_FOUND, "That pairing run is over. Begin a new one with helio pair.")
+        if current.asked is None:
+            raise MeshError(ErrorCode.WRONG_STATE, "Nothing is asked in this pairing run right now; wait for it.")
+        asked, current.asked = current.asked, None
+        if not confirmed:
+            given: Input = Declined()
+        elif asked is PairingStep.ASK_CODE:
+            given = CodeTyped(code=code)
+        else:
+            given = Agreed()
+        try:
+            current.inputs.put_nowait(given)
+        except asyncio.QueueFull as error:
+            raise MeshError(ErrorCode.LIMIT, "Too much is going on in this pairing run; it is about to end.") from error
+
+    # --- one run -----------------------------------------------------------------------------------------------------
+
+    async def _conduct(self, wish: PairingWish, current: _Current) -> None:
+        """Plays a run to its end; whatever goes wrong is an event, and the last one is None."""
+        role = Role.DIALER if wish.target else Role.WAITER
+        deadline = asyncio.get_running_loop().time() + self._limits.pairing_window_s
+        paired = burned = False
+        reason = Reason.LOST
+        try:
+            await self._row("began", role)
+            async with self._connected(wish, current, deadline) as (wire, step):
+                run, over = await self._play(current, wire, deadline).through(step)
+                paired = run.state is State.PAIRED
+                if over is not None:
+                    burned, reason = over.burned, over.reason
+        except MeshError as error:
+            words = PairingEvent(step=PairingStep.FAILED, run=current.id, reason=error.code.value, words=error.message)
+            self._tell(current, words)
+        finally:
+            await self._settle(role, paired=paired, burned=burned, reason=reason)
+            current.events.put_nowait(None)
+
+    def _play(self, current: _Current, wire: PairingWire, deadline: float) -> PairingPlay:
+        return PairingPlay(
+            id=current.id,
+            wire=wire,
+            inputs=current.inputs,
+            deadline=deadline,
+            signer=self._signer,
+            pake=current.pake,
+            tell=lambda event: self._tell(current, event),
+            identify=self._identify,
+            begun=lambda: self._gate(started),
+            record=lambda other: self._record(other, wire.address),
+        )
+
+    @asynccontextmanager
+    async def _connected(
+        self, wish: PairingWish, current: _Current, deadline: float
+    ) -> AsyncIterator[tuple[PairingWire, Step]]:
+        """The connection to the other node, and how the run begins."""
+        me = replace(self._me(), wants=wish.wants, gives=wish.gives, name=wish.name or self._me().name)
+        if wish.target:
+            address = wish.target if ":" in wish.target else self._find(wish.target)
+            if address is None:
+                raise MeshError(
+                    ErrorCode.NOT_FOUND,
+                    f"No node whose name begins with {wish.target[:40]!r} is heard on the network. Give its address: "
+                    "the other machine says it when it waits (helio pair).",
+                )
+            left = deadline - asyncio.get_running_loop().time()
+            async with self._net.dial(address, left) as wire:
+                if wish.code:
+                    current.pake = self._pake.begin(Role.DIALER, wish.code)
+                    yield wire, dial_with_code(me, pake=current.pake.message, presented=wire.presented)
+                else:
+                    yield wire, dial(me, nonce=self._entropy(NONCE_BYTES), presented=wire.presented)
+            return
+        code = wish.code or (self._made_code() if wish.headless else "")
+        async with self._net.listen(wish.port or self._port) as listener:
+            shown = code if not wish.code else ""
+            self._tell(current, PairingEvent(step=PairingStep.WAITING, run=current.id, port=listener.port, code=shown))
+            try:
+                async with asyncio.timeout_at(deadline):
+                    accepted = await listener.accept()
+            except TimeoutError as error:
+                raise MeshError(
+                    ErrorCode.UNAVAILABLE,
+                    f"Nobody came within {self._limits.pairing_window_s} s, so the port is closed again. Nothing was "
+                    "changed.",
+                ) from error
+            if code:
+                current.pake = self._pake.begin(Role.WAITER, code)
+                yield accepted, Step(run=wait_with_code(me, pake=current.pake.message))
+            else:
+                yield accepted, Step(run=wait(me, nonce=self._entropy(NONCE_BYTES)))
+
+    def _made_code(self) -> str:
+        """A fresh code, each digit as likely as any other."""
+        return f"{int.from_bytes(self._entropy(16), 'big') % 10**MADE_CODE_DIGITS:0{MADE_CODE_DIGITS}d}"
+
+    def _tell(self, current: _Current, event: PairingEvent) -> None:
+        if event.step in {PairingStep.ASK_CODE, PairingStep.ASK_CONFIRM}:
+            current.asked = event.step
+        current.events.put_nowait(event)
+
+    # --- what lasts --------------------------------------------------------------------------------------------------
+
+    async def _gate(self, change: Callable[[PairingGate, int], PairingGate]) -> None:
+        """Changes the gate, durably; what `change` refuses is not done."""
+        now = self._clock.wall_us()
+
+        def work(tx: Tx) -> None:
+            tx.put_mesh_state(GATE, _to_json(change(_from_json(tx.mesh_state(GATE), now), now)))
+
+        await self._store.write(work)
+
+    async def _row(self, decision: str, role: Role, reason: str | None = None) -> None:
+        row = Row(
+            row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=role.value, sw=SOFTWARE,
+            src=Party(node=self._ledger.node, role="person"),
+        )  # fmt: skip
+        await self._store.write(lambda tx: tx.append(row))
+
+    async def _settle(self, role: Role, *, paired: bool, burned: bool, reason: Reason) -> None:
+        """The end of a run: the gate knows, and so does the timeline."""
+        await self._gate(lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned))
+        await self._row("paired" if paired else "failed", role, None if paired else reason.value)
+
+    async def _record(self, other: Other, address: str) -> Peer:
+        host = address.rpartition(":")[0]
+        return await self._trust.add(
+            Paired(
+                certificate=other.certificate,
+                name=other.name,
+                given=other.given,
+                got=other.got,
+                addresses=(f"{host}:{other.port}",) if other.port and host else (),
+            )
+        )
+
+
+def _to_json(gate: PairingGate) -> str:
+    return json.dumps(asdict(gate))
+
+
+def _from_json(text: str | None, now_us: int) -> PairingGate:
+    """The gate as it was kept; times that a clock put back would keep it closed by do not count."""
+    if not text:
+        return PairingGate()
+    kept = PairingGate(**{**json.loads(text), "runs_us": tuple(json.loads(text)["runs_us"])})
+    longest_us = now_us + MOST_CLOSED_S * _SECOND_US
+    runs = tuple(at for at in kept.runs_us if at <= now_us)
+    return replace(kept, runs_us=runs, closed_until_us=min(kept.closed_until_us, longest_us))
