@@ -56,9 +56,8 @@ class _Line:
     channel: aio.Channel | None = None
     scope: asyncio.Timeout | None = None
     anew: str = ""
-    # Which key of this node's it is dialled with, and how often that was changed without coming through.
+    # Which key of this node's it is dialled with.
     key: int = 0
-    shifted: int = 0
 
 
 class LinkKeeper:
@@ -218,7 +217,15 @@ class LinkKeeper:
         return told if len(ends) == 1 else replace(told, why=f"{told.why}; {len(ends)} addresses were tried")
 
     async def _connect(self, line: _Line, address: str) -> LinkEnd:
-        line.key = self._key_for(line)
+        """Dials with the key that the peer holds; refused, with later ones: its answer to those may have been lost."""
+        line.key = self._held(line.peer)
+        end = await self._try(line, address)
+        while end.refused and not end.was_up and line.key < len(self._own) - 1:
+            line.key += 1
+            end = await self._try(line, address)
+        return end
+
+    async def _try(self, line: _Line, address: str) -> LinkEnd:
         try:
             channel = self._dial(line.peer, address, self._own[line.key])
         except MeshError as error:
@@ -252,15 +259,12 @@ class LinkKeeper:
         finally:
             line.scope = line.channel = None
             await channel.close()
-        if not end.was_up:
-            line.shifted += 1
         return end
 
-    def _key_for(self, line: _Line) -> int:
-        """Which key to dial with: the one that the peer holds, or a later one, as its answer to that may be lost."""
+    def _held(self, peer: Peer) -> int:
+        """Which key of this node's the peer holds."""
         newest = len(self._own) - 1
-        held = next((i for i, key in enumerate(self._own) if key.fingerprint == line.peer.holds), newest)
-        return held + line.shifted % (newest - held + 1)
+        return next((i for i, key in enumerate(self._own) if key.fingerprint == peer.holds), newest)
 
     async def _hand_on(
         self, line: _Line, rekey: aio.UnaryUnaryMultiCallable[pb.RekeyRequest, pb.RekeyResponse]
@@ -276,7 +280,6 @@ class LinkKeeper:
             raise MeshError(ErrorCode.TAMPERED, "a former key of this node has not signed for the next one")
         await self._ask(rekey, codec_mesh.new_key_to_wire(step), float(self._limits.mesh_call_s))
         line.peer = await self._book.told(line.peer.id, self._own[index + 1].certificate)
-        line.shifted = 0
         return True
 
     async def _hold(self, line: _Line, address: str, channel: aio.Channel, scope: asyncio.Timeout) -> None:

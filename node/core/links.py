@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final
 
+from node.core.backoff import delay
 from node.core.errors import ErrorCode, MeshError
 
 FIRST_PAUSE_S: Final = 0.25
@@ -14,7 +15,6 @@ REFUSED_PAUSE_S: Final = 1.0
 # Whoever was away for a short time is looked for often: a pause is at most this part of that time, or half a second.
 _AWAY_PART: Final = 50.0
 _SHORTEST_CAP_S: Final = 0.5
-_MOST_DOUBLINGS: Final = 62
 _HIGHEST_PORT: Final = 65_535
 
 _is_v4 = re.compile(r"(?P<host>[0-9.]{7,15}):(?P<port>[0-9]{1,5})", re.ASCII).fullmatch
@@ -78,14 +78,9 @@ def pause_s(*, refused: bool, attempt: int, away_s: float, cap_s: float, fractio
     The longer the absence, the longer the pause: soon found again when back soon, left in peace when away for good.
     """
     if refused:
-        return full_jitter(attempt, base_s=min(REFUSED_PAUSE_S, cap_s), cap_s=cap_s, fraction=fraction)
+        return delay(attempt, base_s=min(REFUSED_PAUSE_S, cap_s), cap_s=cap_s, fraction=fraction)
     cap_s = min(cap_s, max(_SHORTEST_CAP_S, away_s / _AWAY_PART))
-    return full_jitter(attempt, base_s=min(FIRST_PAUSE_S, cap_s), cap_s=cap_s, fraction=fraction)
-
-
-def full_jitter(attempt: int, *, base_s: float, cap_s: float, fraction: float) -> float:
-    """`fraction` (of 0 to 1, by chance) of a bound that doubles with each attempt from `base_s` up to `cap_s`."""
-    return fraction * min(cap_s, base_s * float(1 << min(attempt, _MOST_DOUBLINGS)))
+    return delay(attempt, base_s=min(FIRST_PAUSE_S, cap_s), cap_s=cap_s, fraction=fraction)
 
 
 def dial_target(address: str) -> str:

@@ -18,6 +18,8 @@ from node.ports import NewSession
 
 START_SECONDS = 60.0
 UP = b"the node is up"
+# On the loopback, at ports of its own, and silent: other nodes may be at work on this machine.
+MESH = '[mesh]\nhost = "127.0.0.1"\nport = 0\npairing_port = 0\ndiscovery = false\n'
 HELIO = (sys.executable, "-m", "node.entry")
 
 
@@ -105,6 +107,7 @@ class Lab:
 async def lab() -> AsyncIterator[Lab]:
     """A lab in a fresh short path (unix sockets want one), cleaned up afterwards whatever happened."""
     home = Path(tempfile.mkdtemp(prefix="helio-e2e-"))
+    (home / "config.toml").write_text(MESH, encoding="utf-8")
     try:
         async with asyncio.TaskGroup() as group:
             built = Lab(home, group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from node.core.errors import ErrorCode, MeshError
-from node.core.links import LinkEnd, dial_target, end_of_call, full_jitter, pause_s
+from node.core.links import LinkEnd, dial_target, end_of_call, pause_s
 
 AT = "192.0.2.7:4354"
 
@@ -89,8 +89,3 @@ def test_a_pause_grows_with_the_attempts_and_the_time_away_up_to_the_cap() -> No
     assert most(99, 1e9) == 30
     assert [most(n, 0, refused=True) for n in (0, 1, 2, 5, 99)] == [1, 2, 4, 30, 30]
     assert pause_s(refused=False, attempt=3, away_s=0, cap_s=30, fraction=0) == 0
-
-
-def test_jitter_takes_its_part_of_a_bound_that_doubles() -> None:
-    assert [full_jitter(n, base_s=1, cap_s=5, fraction=0.5) for n in range(4)] == [0.5, 1, 2, 2.5]
-    assert full_jitter(10**9, base_s=1, cap_s=5, fraction=1) == 5
