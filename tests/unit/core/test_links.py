@@ -80,7 +80,7 @@ def test_an_attempt_without_an_answer_says_so() -> None:
 
 def test_a_pause_grows_with_the_attempts_and_the_time_away_up_to_the_cap() -> None:
     def most(attempt: int, away_s: float, *, refused: bool = False) -> float:
-        return pause_s(refused=refused, attempt=attempt, away_s=away_s, cap_s=30, fraction=1)
+        return 2 * pause_s(refused=refused, attempt=attempt, away_s=away_s, cap_s=30, fraction=0.5)
 
     assert [most(n, 0) for n in range(3)] == [0.25, 0.5, 0.5]
     # Whoever is back after 25 seconds is found within one.
