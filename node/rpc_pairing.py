@@ -37,6 +37,7 @@ _CONNECTIONS: Final = 128
 _GRACE_S: Final = 0.5
 # A call lasts somewhat longer than its run, so that it is the run which says that the time is over.
 _SPARE_S: Final = 5.0
+_BUSY: Final = grpc.StatusCode.FAILED_PRECONDITION
 # What gRPC raises when the other end has gone or the call is over.
 _ENDED: Final = (grpc.RpcError, aio.BaseError, asyncio.InvalidStateError)
 _Context = aio.ServicerContext[pb.PairRequest, pb.PairResponse]
@@ -147,7 +148,7 @@ class _Listener:
         # Whoever connects and says nothing, or nothing sensible, does not take the place of somebody who does.
         first = await self._first(requests)
         if not isinstance(first, Hello) or self._taken or self._over.is_set():
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this node pairs with another one right now")
+            await context.abort(_BUSY, "this node pairs with another one right now")
         self._taken = True
         self._came.put_nowait(_Accepted(first, requests, context, self._send_s))
         await self._over.wait()
@@ -242,7 +243,7 @@ class _Dialed:
     def _lost(self, code: grpc.StatusCode | None) -> MeshError:
         if self._heard:
             return _gone()
-        if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        if code is _BUSY:
             return MeshError(
                 ErrorCode.WRONG_STATE,
                 f"The node at {self.address} is in a pairing run with another one right now. When that was not you, "
@@ -250,7 +251,8 @@ class _Dialed:
             )
         return MeshError(
             ErrorCode.UNAVAILABLE,
-            f"What answers at {self.address} does not pair. On the other machine: helio pair. Then dial what it says.",
+            f"What answers at {self.address} does not pair now. On the other machine: helio pair. Then dial what it "
+            "says.",
         )
 
 
@@ -306,7 +308,8 @@ async def _presented(host: str, port: int, seconds: float) -> tuple[str, str]:
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
         literal = _literal(*writer.get_extra_info("peername"))
     finally:
-        # No goodbye: the other end might take its time with its own.
+        # The other end might take its time with its goodbye.
+        writer.close()
         writer.transport.abort()
     return ssl.DER_cert_to_PEM_cert(shown or b""), literal
 
