@@ -107,27 +107,46 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept
 
 
 class Recorded:
-    """A dialer's net that keeps what the dialer says."""
+    """A node's net that keeps what the node says. `saying` is called with each message once it has been sent."""
 
-    def __init__(self, net: PairingNet) -> None:
+    def __init__(self, net: PairingNet, saying: Callable[[Message], None] = lambda _message: None) -> None:
         self._net = net
+        self._saying = saying
         self.said: list[Message] = []
 
-    def listen(self, port: int) -> object:
-        return self._net.listen(port)
+    @asynccontextmanager
+    async def listen(self, port: int) -> AsyncIterator[RecordedListener]:
+        async with self._net.listen(port) as listener:
+            yield RecordedListener(self, listener)
 
     @asynccontextmanager
     async def dial(self, address: str, seconds: float) -> AsyncIterator[RecordedWire]:
         async with self._net.dial(address, seconds) as wire:
-            yield RecordedWire(wire, self.said)
+            yield RecordedWire(self, wire)
+
+    def say(self, message: Message) -> None:
+        self.said.append(message)
+        self._saying(message)
+
+
+class RecordedListener:
+    """Implements ports_mesh.PairingListener."""
+
+    def __init__(self, recorded: Recorded, listener: PairingListener) -> None:
+        self._recorded = recorded
+        self._listener = listener
+        self.port = listener.port
+
+    async def accept(self) -> RecordedWire:
+        return RecordedWire(self._recorded, await self._listener.accept())
 
 
 class RecordedWire:
     """Implements ports_mesh.PairingWire."""
 
-    def __init__(self, wire: PairingWire, said: list[Message]) -> None:
+    def __init__(self, recorded: Recorded, wire: PairingWire) -> None:
+        self._recorded = recorded
         self._wire = wire
-        self._said = said
         self.address = wire.address
         self.presented = wire.presented
 
@@ -135,8 +154,8 @@ class RecordedWire:
         return self._wire.messages()
 
     async def send(self, message: Message) -> None:
-        self._said.append(message)
         await self._wire.send(message)
+        self._recorded.say(message)
 
 
 class Stream:

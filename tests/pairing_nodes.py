@@ -29,6 +29,7 @@ from node.pairing_desk import GATE, PairingDesk
 from node.pake import Pake
 from node.peers import Peers
 from node.ports import Reader, Store, Tx
+from node.ports_mesh import PairingNet as Net
 from node.ports_mesh import PairingWire, PairingWish
 from node.rpc_pairing import PairingNet
 from tests.integration.mesh import CountedEntropy, Mesh
@@ -161,7 +162,7 @@ class PairingNode:
     me: Identity
     limits: Limits
     store: FragileStore
-    net: PairingNet
+    net: Net
     desk: PairingDesk = field(init=False)
     peers: Peers = field(init=False)
     name: str = "node"

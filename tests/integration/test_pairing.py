@@ -10,10 +10,12 @@ import pytest
 
 from node.core.errors import ErrorCode
 from node.core.mesh import Grant
+from node.core.pairing_messages import Confirm, Message
 from node.core.views_mesh import PairingStep
 from node.ports_mesh import PairingWish
 from node.rpc_pairing import PairingNet
 from tests.integration.mesh import refused, scenario
+from tests.pairing_attackers import Recorded
 from tests.pairing_nodes import (
     ALL,
     NONE,
@@ -333,6 +335,19 @@ async def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         await here.leave()
 
 
+@scenario
+async def test_nodes_pair_over_ipv6(tmp_path: Path) -> None:
+    async with nodes(tmp_path) as (waiter, dialer):
+        waiter.net = PairingNet(waiter.me, QUICK, host="::1")
+        await waiter.start()
+        here = await waiter.waits(code=CODE)
+        there = dialer.dials(f"[::1]:{here.told[-1].port}", code=CODE)
+        assert (await there.end()).step is (await here.end()).step is PairingStep.PAIRED
+        for peer in (waiter.knows(dialer), dialer.knows(waiter)):
+            assert peer is not None
+            assert peer.addresses == (f"[::1]:{SERVED}",)
+
+
 @pytest.mark.parametrize(("host", "reached"), [("", True), ("127.0.0.1", True), ("127.0.0.2", False)])
 @scenario
 async def test_the_port_is_open_at_the_configured_address_alone(tmp_path: Path, host: str, *, reached: bool) -> None:
@@ -420,6 +435,31 @@ async def test_a_waiter_that_cannot_record_the_peer_does_not_tell_the_dialer_tha
         await nobody_is_a_peer(waiter, dialer)
         assert "paired" not in here.steps() + there.steps()
         await paired(waiter, dialer)
+
+
+@pytest.mark.parametrize("code", ["", CODE], ids=["two people", "a code"])
+@scenario
+async def test_the_peer_is_recorded_then_the_other_is_told_then_the_person(tmp_path: Path, code: str) -> None:
+    async with nodes(tmp_path) as (waiter, dialer):
+        seen: list[tuple[bool, bool, bool]] = []
+
+        def saying(message: Message) -> None:
+            if isinstance(message, Confirm):
+                told = "paired" in here.steps()
+                seen.append((waiter.knows(dialer) is not None, told, dialer.knows(waiter) is not None))
+
+        waiter.net = Recorded(waiter.net, saying)
+        await waiter.start()
+        here = await waiter.waits(code=code)
+        there = dialer.dials(waiter.address, code=code)
+        if not code:
+            there_code = (await here.until(PairingStep.CODE)).code
+            await there.until(PairingStep.ASK_CODE)
+            there.say(code=there_code)
+            await here.until(PairingStep.ASK_CONFIRM)
+            here.say()
+        assert (await there.end()).step is (await here.end()).step is PairingStep.PAIRED
+        assert seen == [(True, False, False)]
 
 
 @scenario

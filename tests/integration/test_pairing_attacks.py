@@ -181,6 +181,40 @@ async def test_one_between_who_changes_what_is_asked_for_is_found_by_the_code(tm
         await dialer.nobody()
 
 
+@scenario
+async def test_a_dialer_that_leaves_once_its_proof_is_out_counts_its_code_as_tried(tmp_path: Path) -> None:
+    async with nodes(tmp_path) as (waiter, dialer):
+        me = new_identity()
+        await waiter.waits(code=CODE)
+
+        def swap(message: Message) -> Message | None:
+            if isinstance(message, Confirm):
+                return None
+            return replace(message, certificate=me.certificate) if isinstance(message, Hello) else message
+
+        async with between(waiter.address, to_waiter=swap, to_dialer=swap, me=me) as address:
+            there = dialer.dials(address, code=CODE)
+            await until(lambda: "agreed" in there.steps(), "the dialer's proof")
+            await there.leave()
+        assert await dialer.burned() == 1
+        assert (await dialer.rows())[-1] == "dialer failed declined"
+
+
+@scenario
+async def test_one_between_who_cuts_the_connection_is_told_to_both(tmp_path: Path) -> None:
+    async with nodes(tmp_path) as (waiter, dialer):
+        here = await waiter.waits()
+        async with Recorder().before(waiter.address) as address:
+            there = dialer.dials(address)
+            await here.until(PairingStep.CODE)
+            await there.until(PairingStep.ASK_CODE)
+        await here.failed("lost", "connection")
+        await there.failed("lost", "went away")
+        for node in (waiter, dialer):
+            await node.nobody()
+        await paired(waiter, dialer)
+
+
 # --- replay and guesses ----------------------------------------------------------------------------------------------
 
 
@@ -209,7 +243,7 @@ async def test_recorded_bytes_of_a_run_are_worth_nothing(tmp_path: Path) -> None
 async def test_recorded_messages_of_a_run_do_not_fit_another(tmp_path: Path) -> None:
     async with nodes(tmp_path) as (waiter, dialer):
         recorded = Recorded(dialer.net)
-        dialer.net = recorded  # type: ignore[assignment]
+        dialer.net = recorded
         await dialer.start()
         await paired(waiter, dialer)
         await waiter.peers.unpair("dialer")
