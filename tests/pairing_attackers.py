@@ -16,9 +16,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
 
+from node.codec_pairing import request_to_wire
 from node.core.errors import MeshError
 from node.core.pairing_events import Unreadable
-from node.core.pairing_messages import Message
+from node.core.pairing_messages import Hello, Message
 from node.grpc_setup import aio, grpc
 from node.identity import Identity
 from node.ports_mesh import PairingListener, PairingWire
@@ -309,3 +310,15 @@ def says(data: bytes) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], 
         writer.write(data)
 
     return serve
+
+
+def hello(*, name: str = "stranger", certificate: str = "", opening: bytes = bytes(32), **changes: object) -> Hello:
+    fields: dict[str, object] = {
+        "version": 1, "certificate": certificate or new_identity().certificate, "opening": opening, "pake": b"",
+        "wants": ("request",), "gives": ("request",), "name": name, "port": 4_354,
+    }  # fmt: skip
+    return Hello(**(fields | changes))  # type: ignore[arg-type]
+
+
+def data_of(message: Message) -> bytes:
+    return request_to_wire(message).SerializeToString()

@@ -287,3 +287,18 @@ async def heard(wire: PairingWire) -> list[Message | Unreadable]:
             while (message := await anext(messages, None)) is not None:
                 found.append(message)
     return found
+
+
+async def finish(here: Talk, there: Talk) -> None:
+    """Two people who are in the middle of it pair their nodes."""
+    shown = await here.until(PairingStep.CODE)
+    await there.until(PairingStep.ASK_CODE)
+    there.say(code=shown.code)
+    await here.until(PairingStep.ASK_CONFIRM)
+    here.say()
+    assert (await here.end()).step is (await there.end()).step is PairingStep.PAIRED
+
+
+async def nobody_is_a_peer(*both: PairingNode) -> None:
+    for node in both:
+        await node.nobody()
