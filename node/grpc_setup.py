@@ -7,6 +7,7 @@ by spawning), and it must not write to a standard error that belongs to a person
 from __future__ import annotations
 
 import errno
+import ipaddress
 import os
 import socket
 import stat
@@ -23,12 +24,26 @@ os.environ.setdefault("GRPC_DNS_RESOLVER", "native")
 import grpc
 from grpc import aio
 
-__all__ = ["aio", "bind_private", "clear_stale", "grpc", "unix_target"]
+__all__ = ["aio", "bind_private", "clear_stale", "grpc", "listening_target", "unix_target"]
 
 
 def unix_target(path: Path) -> str:
     """The gRPC address of a unix socket; a path's odd characters are escaped, as the address is a URI."""
     return f"unix:{quote(str(path))}"
+
+
+def listening_target(host: str, port: int) -> str:
+    """gRPC's word for the address; "" is all of them, over IPv4 and IPv6."""
+    if not host:
+        return f"[::]:{port}"
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError as error:
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"host under [mesh] in config.toml is an IP address or empty, not {host[:64]!r}. Correct it there.",
+        ) from error
+    return f"[{host}]:{port}" if address.version == 6 else f"{host}:{port}"
 
 
 def clear_stale(path: Path) -> None:

@@ -82,7 +82,7 @@ class Mesh:
             clock=clock,
             entropy=entropy,
             limits=limits,
-            net=PairingNet(self._me, limits),
+            net=PairingNet(self._me, limits, host=config.host),
             pake=Pake(entropy),
             signer=_Signer(self._me),
             trust=self.peers,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
 
@@ -17,6 +18,7 @@ from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, st
 from node.core.pairing_messages import NONCE_BYTES, Reason, Role
 from node.core.pairing_run import Introduction, State, Step, dial, dial_with_code, wait, wait_with_code
 from node.core.timeline import Party, Row, RowKind
+from node.core.trust import parse_address
 from node.core.views_mesh import PairingEvent, PairingStep
 from node.ledger import Ledger
 from node.pairing_play import PairingPlay
@@ -24,9 +26,14 @@ from node.ports import Clock, Entropy, Store, Tx
 from node.ports_mesh import PairingNet, PairingWire, PairingWish, Pake, PakeRun, Signer, Trust
 from node.version import SOFTWARE
 
+_log = logging.getLogger(__name__)
+
 MADE_CODE_DIGITS: Final = 8
 GATE: Final = "pairing_gate"
 _INPUTS: Final = 32
+_EVENTS: Final = 64
+# So long the other node is given to hear that this one leaves.
+_LEAVE_S: Final = 3.0
 _SECOND_US: Final = 1_000_000
 
 
@@ -36,8 +43,9 @@ class _Current:
 
     id: str
     inputs: asyncio.Queue[Input] = field(default_factory=lambda: asyncio.Queue(_INPUTS))
-    events: asyncio.Queue[PairingEvent | None] = field(default_factory=lambda: asyncio.Queue(_INPUTS))
+    events: asyncio.Queue[PairingEvent | None] = field(default_factory=asyncio.Queue)
     asked: PairingStep | None = None
+    met: bool = False
     pake: PakeRun | None = None
 
 
@@ -96,8 +104,11 @@ class PairingDesk:
                 try:
                     while (event := await current.events.get()) is not None:
                         yield event
+                except GeneratorExit:
+                    # A group would make an error of it; the generator ends all the same.
+                    pass
                 finally:
-                    task.cancel()
+                    await self._leave(current, task)
         finally:
             self._current = None
 
@@ -122,24 +133,39 @@ class PairingDesk:
 
     # --- one run -----------------------------------------------------------------------------------------------------
 
+    async def _leave(self, current: _Current, task: asyncio.Task[None]) -> None:
+        """Ends the run if it goes on; the other node is told rather than cut off."""
+        if current.met:
+            with suppress(asyncio.QueueFull):
+                current.inputs.put_nowait(Declined())
+            await asyncio.wait({task}, timeout=_LEAVE_S)
+        task.cancel()
+
     async def _conduct(self, wish: PairingWish, current: _Current) -> None:
         """Plays a run to its end; whatever goes wrong is an event, and the last one is None."""
         role = Role.DIALER if wish.target else Role.WAITER
         deadline = asyncio.get_running_loop().time() + self._limits.pairing_window_s
-        paired = burned = False
-        reason = Reason.LOST
+        # What is so when the person leaves before anybody came.
+        paired, burned, reason = False, False, Reason.DECLINED.value
         try:
             await self._row("began", role)
             async with self._connected(wish, current, deadline) as (wire, step):
+                current.met = True
                 run, over = await self._play(current, wire, deadline).through(step)
                 paired = run.state is State.PAIRED
                 if over is not None:
-                    burned, reason = over.burned, over.reason
+                    burned, reason = over.burned, over.reason.value
         except MeshError as error:
-            words = PairingEvent(step=PairingStep.FAILED, run=current.id, reason=error.code.value, words=error.message)
-            self._tell(current, words)
+            expired = asyncio.get_running_loop().time() >= deadline
+            reason = Reason.EXPIRED.value if expired else error.code.value
+            self._tell(
+                current, PairingEvent(step=PairingStep.FAILED, run=current.id, reason=reason, words=error.message)
+            )
         finally:
-            await self._settle(role, paired=paired, burned=burned, reason=reason)
+            try:
+                await self._settle(role, paired=paired, burned=burned, reason=reason)
+            except MeshError as error:
+                _log.warning("how a pairing run ended is not in the timeline: %s", error.message)
             current.events.put_nowait(None)
 
     def _play(self, current: _Current, wire: PairingWire, deadline: float) -> PairingPlay:
@@ -162,23 +188,19 @@ class PairingDesk:
     ) -> AsyncIterator[tuple[PairingWire, Step]]:
         """The connection to the other node, and how the run begins."""
         me = replace(self._me(), wants=wish.wants, gives=wish.gives, name=wish.name or self._me().name)
+        role = Role.DIALER if wish.target else Role.WAITER
+        code = wish.code or (self._made_code() if wish.headless and not wish.target else "")
+        # Before anybody waits: a code that is none is said at once.
+        pake = current.pake = self._pake.begin(role, code) if code else None
         if wish.target:
-            address = wish.target if ":" in wish.target else self._find(wish.target)
-            if address is None:
-                raise MeshError(
-                    ErrorCode.NOT_FOUND,
-                    f"No node whose name begins with {wish.target[:40]!r} is heard on the network. Give its address: "
-                    "the other machine says it when it waits (helio pair).",
-                )
             left = deadline - asyncio.get_running_loop().time()
-            async with self._net.dial(address, left) as wire:
-                if wish.code:
-                    current.pake = self._pake.begin(Role.DIALER, wish.code)
-                    yield wire, dial_with_code(me, pake=current.pake.message, presented=wire.presented)
+            async with self._net.dial(self._address(wish.target), left) as wire:
+                if pake is not None:
+                    yield wire, dial_with_code(me, pake=pake.message, presented=wire.presented)
                 else:
                     yield wire, dial(me, nonce=self._entropy(NONCE_BYTES), presented=wire.presented)
             return
-        code = wish.code or (self._made_code() if wish.headless else "")
+        run = wait(me, nonce=self._entropy(NONCE_BYTES)) if pake is None else wait_with_code(me, pake=pake.message)
         async with self._net.listen(wish.port or self._port) as listener:
             shown = code if not wish.code else ""
             self._tell(current, PairingEvent(step=PairingStep.WAITING, run=current.id, port=listener.port, code=shown))
@@ -191,11 +213,18 @@ class PairingDesk:
                     f"Nobody came within {self._limits.pairing_window_s} s, so the port is closed again. Nothing was "
                     "changed.",
                 ) from error
-            if code:
-                current.pake = self._pake.begin(Role.WAITER, code)
-                yield accepted, Step(run=wait_with_code(me, pake=current.pake.message))
-            else:
-                yield accepted, Step(run=wait(me, nonce=self._entropy(NONCE_BYTES)))
+            yield accepted, Step(run=run)
+
+    def _address(self, target: str) -> str:
+        """Where to dial: the target itself, or where the node of that name is heard."""
+        address = target if ":" in target else self._find(target)
+        if address is None:
+            raise MeshError(
+                ErrorCode.NOT_FOUND,
+                f"No node whose name begins with {target[:40]!r} is heard on the network. Give its address: "
+                "the other machine says it when it waits (helio pair).",
+            )
+        return address
 
     def _made_code(self) -> str:
         """A fresh code, each digit as likely as any other."""
@@ -204,7 +233,9 @@ class PairingDesk:
     def _tell(self, current: _Current, event: PairingEvent) -> None:
         if event.step in {PairingStep.ASK_CODE, PairingStep.ASK_CONFIRM}:
             current.asked = event.step
-        current.events.put_nowait(event)
+        # Whoever does not listen misses steps, but not the end.
+        if current.events.qsize() < _EVENTS or event.step in {PairingStep.PAIRED, PairingStep.FAILED}:
+            current.events.put_nowait(event)
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
@@ -224,22 +255,30 @@ class PairingDesk:
         )  # fmt: skip
         await self._store.write(lambda tx: tx.append(row))
 
-    async def _settle(self, role: Role, *, paired: bool, burned: bool, reason: Reason) -> None:
+    async def _settle(self, role: Role, *, paired: bool, burned: bool, reason: str) -> None:
         """The end of a run: the gate knows, and so does the timeline."""
         await self._gate(lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned))
-        await self._row("paired" if paired else "failed", role, None if paired else reason.value)
+        await self._row("paired" if paired else "failed", role, None if paired else reason)
 
     async def _record(self, other: Other, address: str) -> Peer:
-        host = address.rpartition(":")[0]
         return await self._trust.add(
             Paired(
                 certificate=other.certificate,
                 name=other.name,
                 given=other.given,
                 got=other.got,
-                addresses=(f"{host}:{other.port}",) if other.port and host else (),
+                addresses=_served(address, other.port),
             )
         )
+
+
+def _served(address: str, port: int) -> tuple[str, ...]:
+    """Where the other node serves its peers, if it does: at the address it was met at, and the port it named."""
+    try:
+        return (parse_address(f"{address.rpartition(':')[0]}:{port}"),) if port else ()
+    except MeshError:
+        # What cannot be dialled again does not undo the pair: discovery finds it, or a person adds its address.
+        return ()
 
 
 def _to_json(gate: PairingGate) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,7 +32,7 @@ from node.core.pairing_events import (
     Signed,
     Unreadable,
 )
-from node.core.pairing_messages import Hello, Reason
+from node.core.pairing_messages import Abort, Hello, Reason
 from node.core.pairing_run import Run, State, Step
 from node.core.views_mesh import PairingEvent, PairingStep
 from node.ports_mesh import PairingWire, PakeRun, Signer
@@ -76,16 +76,26 @@ class PairingPlay:
     _own: deque[Input] = field(default_factory=deque)
     _shown: str = ""
     _ended: Ended | None = None
+    # How the connection was lost, where that is known.
+    _why: str = ""
 
     async def through(self, step: Step) -> tuple[Run, Ended | None]:
-        """Plays on from `step`; the run as it ended, and how if not in a pair."""
+        """Plays on from `step`; the run as it ended, and how if not in a pair. A MeshError of this node's ends it."""
+        outcome: Run | MeshError
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(self._listen())
             try:
-                run = await self._play(step)
+                outcome = await self._play(step)
+            except MeshError as error:
+                outcome = error
             finally:
                 listening.cancel()
-        return run, self._ended
+        if isinstance(outcome, MeshError):
+            # This node cannot go on; the other one need not wait for it.
+            with suppress(MeshError):
+                await self.wire.send(Abort(reason=Reason.ABORTED.value))
+            raise outcome
+        return outcome, self._ended
 
     async def _play(self, step: Step) -> Run:
         other: Other | None = None
@@ -127,9 +137,12 @@ class PairingPlay:
             return Expired()
 
     async def _listen(self) -> None:
-        async with aclosing(self.wire.messages()) as messages:
-            async for message in messages:
-                await self.inputs.put(message)
+        try:
+            async with aclosing(self.wire.messages()) as messages:
+                async for message in messages:
+                    await self.inputs.put(message)
+        except MeshError as error:
+            self._why = error.message
         await self.inputs.put(Lost())
 
     async def _do(self, effect: Effect) -> None:
@@ -137,7 +150,8 @@ class PairingPlay:
             case Send(message=message):
                 try:
                     await self.wire.send(message)
-                except MeshError:
+                except MeshError as error:
+                    self._why = error.message
                     self._own.append(Lost())
             case Show(code=code, other=other):
                 self.tell(self._event(PairingStep.MET, other))
@@ -159,7 +173,8 @@ class PairingPlay:
                 await self.record(other)
             case Ended(reason=reason):
                 self._ended = effect
-                self.tell(PairingEvent(step=PairingStep.FAILED, run=self.id, reason=reason.value, words=_said(effect)))
+                words = self._why if reason is Reason.LOST and self._why else _said(effect)
+                self.tell(PairingEvent(step=PairingStep.FAILED, run=self.id, reason=reason.value, words=words))
 
     def _key(self, message: bytes) -> Input:
         if self.pake is None:

@@ -7,7 +7,6 @@ docs/adr/0033-links.md says what follows from that.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import threading
 from collections import OrderedDict, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -18,7 +17,7 @@ from node import codec_mesh
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Beat, Greeting, NodeKey
-from node.grpc_setup import aio, grpc
+from node.grpc_setup import aio, grpc, listening_target
 from node.ports import Clock
 from node.ports_mesh import Calls, Pins
 from node.rpc_gate import Caller, Gate
@@ -121,7 +120,7 @@ class MeshServer:
             require_client_authentication=True,
         )
         try:
-            bound = server.add_secure_port(_listening(host, port), credentials)
+            bound = server.add_secure_port(listening_target(host, port), credentials)
         except RuntimeError as error:
             # gRPC says no more than that.
             raise MeshError(
@@ -257,17 +256,3 @@ class _Methods(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:
         return self._known.get(handler_call_details.method, self._unknown)
-
-
-def _listening(host: str, port: int) -> str:
-    """gRPC's word for the address; "" is all of them, over IPv4 and IPv6."""
-    if not host:
-        return f"[::]:{port}"
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError as error:
-        raise MeshError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"host under [mesh] in config.toml is an IP address or empty, not {host[:64]!r}. Correct it there.",
-        ) from error
-    return f"[{host}]:{port}" if address.version == 6 else f"{host}:{port}"
