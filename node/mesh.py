@@ -12,6 +12,7 @@ from typing import Final
 
 from node import certificates, identity
 from node.config import MeshConfig
+from node.core import lan
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, NewKey, NodeKey, Peer, Sighting
@@ -27,6 +28,7 @@ from node.ledger import Ledger
 from node.pairing_desk import PairingDesk
 from node.pake import Pake
 from node.peers import Peers
+from node.platform import interfaces
 from node.ports import Clock, Entropy, Screener, Store
 from node.rpc_client import LinkKeeper
 from node.rpc_pairing import PairingNet
@@ -90,6 +92,7 @@ class Mesh:
             find=self._address_of,
             identify=_identify,
             port=config.pairing_port,
+            where=self._own_address,
         )
 
     # --- at work -----------------------------------------------------------------------------------------------------
@@ -230,6 +233,13 @@ class Mesh:
             name=platform.node()[:MOST_NAME_CHARS],
             port=self._port or 0,
         )
+
+    def _own_address(self, port: int) -> str:
+        """Where another machine may dial this one at that port, or "" when it is not known."""
+        if self._config.host:
+            return lan.endpoint(self._config.host, port)
+        found = lan.announced(lan.fit(interfaces.interfaces(), self._config.interfaces), 1)
+        return lan.endpoint(found[0], port) if found else ""
 
     def _address_of(self, wanted: str) -> str | None:
         """Where a node that is heard on the network waits for pairing, as it does unless another port was chosen."""

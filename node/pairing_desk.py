@@ -68,11 +68,12 @@ class PairingDesk:
         find: Callable[[str], str | None],
         identify: Callable[[str], str],
         port: int = 0,
+        where: Callable[[int], str] = lambda _port: "",
     ) -> None:
         """`me` is how this node introduces itself; `find` gives the address of a node that is heard on the network.
 
         `identify` gives the shown id of a certificate, INVALID_ARGUMENT for one that no node has. It waits at `port`
-        unless the person chooses another.
+        unless the person chooses another; `where` gives the address that others may dial for a port, if it is known.
         """
         self._store = store
         self._ledger = ledger
@@ -87,6 +88,7 @@ class PairingDesk:
         self._find = find
         self._identify = identify
         self._port = port
+        self._where = where
         self._current: _Current | None = None
 
     async def run(self, wish: PairingWish) -> AsyncGenerator[PairingEvent, None]:
@@ -203,7 +205,16 @@ class PairingDesk:
         run = wait(me, nonce=self._entropy(NONCE_BYTES)) if pake is None else wait_with_code(me, pake=pake.message)
         async with self._net.listen(wish.port or self._port) as listener:
             shown = code if not wish.code else ""
-            self._tell(current, PairingEvent(step=PairingStep.WAITING, run=current.id, port=listener.port, code=shown))
+            self._tell(
+                current,
+                PairingEvent(
+                    step=PairingStep.WAITING,
+                    run=current.id,
+                    port=listener.port,
+                    code=shown,
+                    address=self._where(listener.port),
+                ),
+            )
             try:
                 async with asyncio.timeout_at(deadline):
                     accepted = await listener.accept()
