@@ -191,9 +191,11 @@ async def _lines() -> AsyncIterator[asyncio.StreamReader]:
 
 def _can_be_waited_for() -> bool:
     """Whether standard input is a terminal, a pipe or a socket: of a file or /dev/null no event loop can wait."""
-    if sys.stdin is None or sys.stdin.closed:
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, ValueError, OSError):
+        # It was closed before this program began, or is no file at all.
         return False
-    mode = os.fstat(sys.stdin.fileno()).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or sys.stdin.isatty()
 
 
