@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from node.cli.text import listed, one_line, plural
+from node.cli.text import listed, plural
 from node.cli.times import day
 from node.core.errors import MeshError
 from node.core.mesh import LinkState
@@ -275,7 +275,7 @@ def peers(views: Sequence[PeerView]) -> list[Finding]:
 
 
 def _refused(peer: PeerView) -> Finding:
-    name, why = one_line(peer.name), one_line(peer.link.why)
+    name, why = peer.name, peer.link.why
     remedies = []
     if "clock" in why:
         remedies.append("Compare the clocks of both machines (network time).")

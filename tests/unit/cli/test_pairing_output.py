@@ -259,12 +259,7 @@ def test_a_run_that_the_node_refuses_is_refused_in_its_words(helio, node):
 def test_an_answer_that_came_too_late_leaves_the_word_to_the_run(pair, node):
     _plays(node, ASK_CODE, ANSWERED, pairing("failed", reason="expired", words="The time for pairing is over."))
 
-    def late(request, context):
-        node.answers.put(request)
-        node.refusal = MeshError(ErrorCode.NOT_FOUND, "That pairing run is over.")
-        node._take(request, context)
-
-    node.AnswerPairing = late
+    node.too_late = True
     person = pair("192.0.2.7:1")
     person.sees("Type the code")
     person.types("123456\n")

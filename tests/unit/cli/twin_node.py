@@ -146,6 +146,7 @@ class TwinNode(LocalServiceServicer):
         )
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
         self.script: list[pb.RunPairingResponse | str] = []
+        self.too_late = False
         self.answers: SimpleQueue[pb.AnswerPairingRequest] = SimpleQueue()
         self.timeline = Rows()
         self.stops = False
@@ -357,6 +358,9 @@ class TwinNode(LocalServiceServicer):
     def AnswerPairing(self, request, context):  # noqa: N802
         self._take(request, context)
         self.answers.put(request)
+        if self.too_late:
+            self.refusal = MeshError(ErrorCode.NOT_FOUND, "That pairing run is over.")
+            self._take(request, context)
         return pb.AnswerPairingResponse()
 
 
