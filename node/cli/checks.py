@@ -28,7 +28,7 @@ DISK_WARN_BYTES = 2**30
 WRITTEN_US = 1_767_225_600_000_000
 AHEAD_US = 5 * 60 * 1_000_000
 CERTIFICATE_WARN_US = 60 * 24 * 3_600 * 1_000_000
-_REFUSED_SHOWN = 3
+_PEERS_SHOWN = 3
 # In what `platform.local_network` and `core.links` say.
 _LOCAL_NETWORK = "Local Network"
 _NO_WAY = "has no way to"
@@ -254,8 +254,9 @@ def discovery(mesh: MeshView, *, wanted: bool, listen: bool) -> Finding:
         return Finding(check="discovery", level=Level.OK, found=found)
     # One text for both: it is about the port while that is closed and should not be.
     why = mesh.why if mesh.port is not None or not listen else ""
+    over = listed(mesh.interfaces) if mesh.interfaces else "no interface yet"
     if mesh.discovery and not why:
-        return Finding(check="discovery", level=Level.OK, found=f"on, over {listed(mesh.interfaces) or 'no interface'}")
+        return Finding(check="discovery", level=Level.OK, found=f"on, over {over}")
     state = "on, but" if mesh.discovery else "off:"
     remedy = "Peers can be dialled by address all the same: helio peers address PEER ADDRESS"
     return Finding(check="discovery", level=Level.WARN, found=f"{state} {why or 'it has not begun'}", remedy=remedy)
@@ -266,10 +267,13 @@ def peers(views: Sequence[PeerView]) -> list[Finding]:
     if not views:
         return [Finding(check="peers", level=Level.OK, found="none yet; helio pair makes one")]
     up = sum(peer.link.state is LinkState.UP for peer in views)
-    found = [Finding(check="peers", level=Level.OK, found=f"{up} of {plural(len(views), 'peer')} linked")]
+    away = [peer.name for peer in views if peer.link.state in {LinkState.DOWN, LinkState.CONNECTING, LinkState.OFF}]
+    names = [*away[:_PEERS_SHOWN], *(["others"] if len(away) > _PEERS_SHOWN else [])]
+    counted = f"{up} of {len(views)} linked{f'; not reached: {listed(names)}' if names else ''}"
+    found = [Finding(check="peers", level=Level.OK, found=counted)]
     refused = [peer for peer in views if peer.link.state is LinkState.REFUSED]
-    found += [_refused(peer) for peer in refused[:_REFUSED_SHOWN]]
-    if (more := len(refused) - _REFUSED_SHOWN) > 0:
+    found += [_refused(peer) for peer in refused[:_PEERS_SHOWN]]
+    if (more := len(refused) - _PEERS_SHOWN) > 0:
         found.append(Finding(check="peer", level=Level.WARN, found=f"{more} more refused", remedy="See: helio peers"))
     return found
 
@@ -277,10 +281,10 @@ def peers(views: Sequence[PeerView]) -> list[Finding]:
 def _refused(peer: PeerView) -> Finding:
     name, why = peer.name, peer.link.why
     remedies = []
-    if "clock" in why:
-        remedies.append("Compare the clocks of both machines (network time).")
     if "unpaired" in why or "another key" in why:
         remedies.append(f"If it was unpaired or set up anew: helio peers unpair {name}, and pair again.")
+    if "clock" in why:
+        remedies.append("Compare the clocks of both machines (network time).")
     remedy = " ".join(remedies) or "See: helio peers, and helio doctor on the other machine"
     return Finding(
         check="peer", level=Level.WARN, found=f"{name} is refused: {why or 'no reason is known'}", remedy=remedy

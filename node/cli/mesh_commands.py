@@ -147,12 +147,19 @@ def _peer_row(peer: PeerView, now_us: int) -> tuple[str, ...]:
         peer.shown[:7],
         link.state.value,
         "" if link.rtt_us is None else f"{link.rtt_us / _MS:.1f} ms",
-        "never" if peer.seen_us is None else age(peer.seen_us, now_us),
+        _seen(peer, now_us),
         one_line(" ".join(word for word in (link.tls, link.group) if word)),
         grants_words(peer.given),
         grants_words(peer.got),
         one_line(link.address or (peer.addresses[0] if peer.addresses else "")),
     )
+
+
+def _seen(peer: PeerView, now_us: int) -> str:
+    """When it last proved itself: now while the link is up, else as it is on record."""
+    if peer.link.state is LinkState.UP:
+        return "now"
+    return "never" if peer.seen_us is None else age(peer.seen_us, now_us)
 
 
 def _found_table(found: Sequence[FoundView], now_us: int, console: Console) -> list[str]:
@@ -239,7 +246,7 @@ def unpair_command(*, peer: str, yes: bool, in_json: bool) -> None:
     if not yes:
         _confirm(f"{one_line(peer)} would be a stranger at once; only pairing anew brings it back.")
     name = on_node(lambda node: node.unpair(peer))
-    said = f"{one_line(name)} is not a peer any more. It still has this node in its list: unpair it there, too."
+    said = f"{one_line(name)} is not a peer any more. If it still lists this node, unpair it there, too."
     _done({"name": name}, said, in_json=in_json)
 
 

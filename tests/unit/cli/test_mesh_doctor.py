@@ -52,6 +52,7 @@ def test_the_port_says_why_it_is_closed():
 def test_discovery_is_on_or_off_for_a_reason():
     assert checks.discovery(mesh(), wanted=True, listen=True).found == "on, over eth0 and wlan0"
     assert checks.discovery(mesh(discovery=False), wanted=False, listen=True).level is Level.OK
+    assert checks.discovery(mesh(interfaces=()), wanted=True, listen=True).found == "on, over no interface yet"
     for now in (mesh(discovery=False, why="port 5353 is taken"), mesh(why="port 5353 is taken")):
         found = checks.discovery(now, wanted=True, listen=True)
         assert (found.level, "port 5353 is taken" in found.found) == (Level.WARN, True)
@@ -66,7 +67,7 @@ def test_peers_are_counted_and_refused_ones_told_with_what_to_do():
     assert [f.level for f in checks.peers(())] == [Level.OK]
     away = linked("cellar", LinkState.DOWN, "nothing listens at 192.0.2.9:4354")
     (counted,) = checks.peers([linked("studio", LinkState.UP), away])
-    assert (counted.level, counted.found) == (Level.OK, "1 of 2 peers linked")
+    assert (counted.level, counted.found) == (Level.OK, "1 of 2 linked; not reached: cellar")
     reset, early, other = (
         end_of_call(status="UNAVAILABLE", text=text, reason=None, address="192.0.2.7:4354", was_up=False)
         for text in ("Socket closed", "certificate is not yet valid", "CERTIFICATE_VERIFY_FAILED")
@@ -80,6 +81,8 @@ def test_peers_are_counted_and_refused_ones_told_with_what_to_do():
     assert "192.0.2.7:4354" in unclear.found
     full = end_of_call(status="UNAVAILABLE", text="", reason="wrong_tls", address="", was_up=False)
     assert "helio peers" in checks.peers([linked("x", LinkState.REFUSED, full.why)])[1].remedy
+    (all_away,) = checks.peers([linked(f"n{at}", LinkState.DOWN) for at in range(9)])
+    assert all_away.found == "0 of 9 linked; not reached: n0, n1, n2 and others"
     many = checks.peers([linked("x", LinkState.REFUSED)] * 9)
     assert (len(many), many[-1].found) == (5, "6 more refused")
 
@@ -105,7 +108,7 @@ def test_doctor_looks_at_the_mesh_of_a_node_that_runs(helio, node, home):
     assert "ok    identity       MMMMMMM, certificate good until 2036-09-18" in shown
     assert "ok    mesh port      peers are served at port 4354" in shown
     assert "ok    discovery      on, over eth0" in shown
-    assert "ok    peers          1 of 2 peers linked" in shown
+    assert "ok    peers          1 of 2 linked" in shown
     assert "warn  peer           attic\\x1b[2J is refused: unpaired\\u{202e}" in shown
     (home / "config.toml").write_text("[mesh]\nlisten = false\ndiscovery = false\n", encoding="utf-8")
     node.mesh.port, node.mesh.discovery = 0, False

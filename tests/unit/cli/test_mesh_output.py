@@ -114,7 +114,7 @@ def test_peers_are_a_table_and_say_why_they_are_not_linked(helio, node):
     assert heading.split() == [
         "NAME", "ID", "LINK", "RTT", "SEEN", "TLS", "MAY", "DO", "HERE", "WE", "MAY", "THERE", "ADDRESS",
     ]  # fmt: skip
-    assert studio.split()[:5] == ["studio", "QQVV2X5", "up", "2.1", "ms"]
+    assert studio.split()[:6] == ["studio", "QQVV2X5", "up", "2.1", "ms", "now"]
     assert "TLSv1.3 X25519MLKEM768  request      mirror-panel, request  192.0.2.7:4354" in studio
     assert attic.split() == ["attic", "QQVV2X5", "refused", "never", "nothing", "nothing", "192.0.2.7:4354"]
     assert cellar.split()[:3] == ["cellar", "QQVV2X5", "down"]
