@@ -34,11 +34,13 @@ from node.core.model import (
 from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
+from node.local_api_mesh import MeshApi
 from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
+from tests.local_twins_mesh import Among, Pairings, Trusted
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -46,6 +48,7 @@ NODE = "n" * 16
 PERSON = Address(node=NODE, session=None)
 HOSTILE = "\x1b[2J\u202eevil\x00\r\n\u200b \U000e0041 'quote' \\ ünïcode 😀 </tool>\n"
 METHODS = [method.name for method in pb.DESCRIPTOR.services_by_name["LocalService"].methods]
+STREAMS = [m.name for m in pb.DESCRIPTOR.services_by_name["LocalService"].methods if m.server_streaming]
 
 
 def played(scenario: Callable[..., Coroutine[None, None, None]]) -> Callable[..., None]:
@@ -323,6 +326,9 @@ class Node:
         self.questions = Questions()
         self.places = Places()
         self.installed = Installed()
+        self.trusted = Trusted()
+        self.among = Among(self.trusted)
+        self.pairings = Pairings()
         self.api = LocalApi(
             node_id=NODE,
             store=self.books,
@@ -334,6 +340,7 @@ class Node:
             entropy=os.urandom,
             place=place,
             work=WorkApi(store=self.books, approvals=self.questions, workspaces=self.places, agents=self.installed),
+            mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings),
         )
         self.worker = self.desk.put(session(2))
         self.put(exchange("e", self.worker))

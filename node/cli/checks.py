@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from node.cli.text import plural
+from node.cli.text import listed, plural
+from node.cli.times import day
 from node.core.errors import MeshError
+from node.core.mesh import LinkState
 from node.core.views import StatusView, VerifyView
+from node.core.views_mesh import IdentityView, MeshView, PeerView
 from node.core.views_work import AgentView
 from node.platform.paths import HOME_VARIABLE, SOCKET_PATH_BYTES, check_private
 from node.service import Outcome, ServiceState, ServiceSystem
@@ -24,6 +27,11 @@ DISK_WARN_BYTES = 2**30
 # This version was written in 2026: a clock before that is wrong, and so would every row of the timeline be.
 WRITTEN_US = 1_767_225_600_000_000
 AHEAD_US = 5 * 60 * 1_000_000
+CERTIFICATE_WARN_US = 60 * 24 * 3_600 * 1_000_000
+_PEERS_SHOWN = 3
+# In what `platform.local_network` and `core.links` say.
+_LOCAL_NETWORK = "Local Network"
+_NO_WAY = "has no way to"
 
 
 class Level(StrEnum):
@@ -214,15 +222,92 @@ def timeline(last: VerifyView) -> Finding:
     return Finding(check="timeline", level=Level.OK, found=f"{plural(last.rows, 'row')} verified")
 
 
-def local_network(platform: str) -> Finding | None:
-    """macOS asks before a program may look for other machines; nothing to say elsewhere."""
+def certificate(identity: IdentityView, now_us: int) -> Finding:
+    """Whether the node's certificate is good for a while yet."""
+    until = day(identity.expires_us)
+    if identity.expires_us <= now_us:
+        found, level = f"its certificate ended on {until}, so no peer takes it", Level.FAIL
+    elif identity.expires_us <= now_us + CERTIFICATE_WARN_US:
+        found, level = f"its certificate ends on {until}", Level.WARN
+    else:
+        return Finding(check="identity", level=Level.OK, found=f"{identity.shown[:7]}, certificate good until {until}")
+    remedy = "Run: helio id rotate && helio down && helio up, while peers can still be reached"
+    return Finding(check="identity", level=level, found=found, remedy=remedy)
+
+
+def mesh_port(mesh: MeshView, *, listen: bool) -> Finding:
+    """Whether peers can dial this node; `listen` is what its settings say."""
+    if mesh.port is not None:
+        return Finding(check="mesh port", level=Level.OK, found=f"peers are served at port {mesh.port}")
+    if not listen:
+        found = "closed, as config.toml says: this node dials its peers, and they cannot dial it"
+        return Finding(check="mesh port", level=Level.OK, found=found)
+    found = mesh.why or "closed: the node is only starting, or its settings have changed since it started"
+    remedy = "Peers cannot dial this node. Once that is mended, run: helio down && helio up"
+    return Finding(check="mesh port", level=Level.WARN, found=found, remedy=remedy)
+
+
+def discovery(mesh: MeshView, *, wanted: bool, listen: bool) -> Finding:
+    """Whether nodes on the same network find each other; `wanted` and `listen` are what the settings say."""
+    if not wanted:
+        found = "off, as config.toml says: peers are dialled at the addresses on record"
+        return Finding(check="discovery", level=Level.OK, found=found)
+    # One text for both: it is about the port while that is closed and should not be.
+    why = mesh.why if mesh.port is not None or not listen else ""
+    over = listed(mesh.interfaces) if mesh.interfaces else "no interface yet"
+    if mesh.discovery and not why:
+        return Finding(check="discovery", level=Level.OK, found=f"on, over {over}")
+    state = "on, but" if mesh.discovery else "off:"
+    remedy = "Peers can be dialled by address all the same: helio peers address PEER ADDRESS"
+    return Finding(check="discovery", level=Level.WARN, found=f"{state} {why or 'it has not begun'}", remedy=remedy)
+
+
+def peers(views: Sequence[PeerView]) -> list[Finding]:
+    """How many peers are linked, and those that refuse this node or that it refuses, with what to do."""
+    if not views:
+        return [Finding(check="peers", level=Level.OK, found="none yet; helio pair makes one")]
+    up = sum(peer.link.state is LinkState.UP for peer in views)
+    away = [peer.name for peer in views if peer.link.state in {LinkState.DOWN, LinkState.CONNECTING, LinkState.OFF}]
+    names = [*away[:_PEERS_SHOWN], *(["others"] if len(away) > _PEERS_SHOWN else [])]
+    counted = f"{up} of {len(views)} linked{f'; not reached: {listed(names)}' if names else ''}"
+    found = [Finding(check="peers", level=Level.OK, found=counted)]
+    refused = [peer for peer in views if peer.link.state is LinkState.REFUSED]
+    found += [_refused(peer) for peer in refused[:_PEERS_SHOWN]]
+    if (more := len(refused) - _PEERS_SHOWN) > 0:
+        found.append(Finding(check="peer", level=Level.WARN, found=f"{more} more refused", remedy="See: helio peers"))
+    return found
+
+
+def _refused(peer: PeerView) -> Finding:
+    name, why = peer.name, peer.link.why
+    remedies = []
+    if "unpaired" in why or "another key" in why:
+        remedies.append(f"If it was unpaired or set up anew: helio peers unpair {name}, and pair again.")
+    if "clock" in why:
+        remedies.append("Compare the clocks of both machines (network time).")
+    remedy = " ".join(remedies) or "See: helio peers, and helio doctor on the other machine"
+    return Finding(
+        check="peer", level=Level.WARN, found=f"{name} is refused: {why or 'no reason is known'}", remedy=remedy
+    )
+
+
+def local_network(platform: str, mesh: MeshView | None) -> Finding | None:
+    """Whether macOS lets the node speak on its network, from what the node came upon; nothing to say elsewhere."""
     if platform != "darwin":
         return None
+    if mesh is not None and _LOCAL_NETWORK in mesh.why:
+        return Finding(
+            check="local network", level=Level.WARN, found="macOS keeps the node from other machines on this network",
+            remedy=mesh.why,
+        )  # fmt: skip
+    cut_off = [] if mesh is None else [peer for peer in mesh.peers if _NO_WAY in peer.link.why]
+    if mesh is not None and mesh.discovery and not mesh.why and not cut_off:
+        return Finding(check="local network", level=Level.OK, found="the node may use it")
     found = (
-        "macOS may keep the node from other Macs on this network. If peers are not found, allow it in "
-        "System Settings > Privacy & Security > Local Network"
+        "macOS may keep the node from other machines on this network. If peers are not found, allow it in "
+        "System Settings > Privacy & Security > Local Network, and run: helio down && helio up"
     )
-    return Finding(check="local network", level=Level.OK, found=found)
+    return Finding(check="local network", level=Level.WARN if cut_off else Level.OK, found=found)
 
 
 def service(state: ServiceState) -> Finding:

@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,9 +21,13 @@ from node.cli.service_command import own_service
 from node.cli.text import fold, one_line
 from node.core.errors import MeshError
 from node.core.views import StatusView, VerifyView
+from node.core.views_mesh import IdentityView, MeshView
 from node.platform import paths
 from node.service import run_program
 from node.version import VERSION
+
+if TYPE_CHECKING:
+    from node.local_client import LocalClient
 
 _TONES = {Level.OK: Tone.GOOD, Level.WARN: Tone.WARN, Level.FAIL: Tone.BAD}
 _NAME_COLUMNS = 14
@@ -34,7 +39,7 @@ _NAME_COLUMNS = 14
 @json_option
 @click.pass_context
 def doctor_command(ctx: click.Context, *, verify: bool, in_json: bool) -> None:
-    """Check what the node needs: Python, tmux, git, folders, disk, clock, the node itself, agents and its service.
+    """Check what the node needs: Python, tmux, git, folders, disk, clock, the node, agents, other machines, service.
 
     Changes nothing. Exit status 1 when a check fails.
     """
@@ -61,9 +66,14 @@ def examine(home: Path, *, verify: bool, console: Console) -> list[Finding]:
         found += _folders(home)
     found.append(checks.disk_space(shutil.disk_usage(_nearest_folder(home)).free))
     found.append(checks.clock(time.time_ns() // 1000, _newest_us(home)))
-    found += _node(home, verify=verify, console=console)
+    of_node, answers = _node(home, verify=verify, console=console)
+    found += of_node
+    mesh: MeshView | None = None
+    if answers:
+        of_mesh, mesh = _mesh(home)
+        found += of_mesh
     found.append(checks.service(own_service(home).status()))
-    if note := checks.local_network(sys.platform):
+    if note := checks.local_network(sys.platform, mesh):
         found.append(note)
     return found
 
@@ -90,7 +100,8 @@ def _folders(home: Path) -> list[Finding]:
     return found
 
 
-def _node(home: Path, *, verify: bool, console: Console) -> list[Finding]:
+def _node(home: Path, *, verify: bool, console: Console) -> tuple[list[Finding], bool]:
+    """What is found of the node, and whether it answers."""
     answer: StatusView | MeshError
     try:
         answer = on_node(lambda node: node.status())
@@ -105,7 +116,31 @@ def _node(home: Path, *, verify: bool, console: Console) -> list[Finding]:
         found += _agents()
     if verify and answers:
         found.append(_verified(console))
-    return found
+    return found, answers
+
+
+def _mesh(home: Path) -> tuple[list[Finding], MeshView | None]:
+    """What is found of the node among others, and how it stands there if it tells."""
+    from node import config
+
+    async def asked(node: LocalClient) -> tuple[IdentityView, MeshView]:
+        return await node.identity(), await node.mesh()
+
+    try:
+        settings = config.load(home).mesh
+    except MeshError:
+        # Told above; the node runs with what the file held when it started.
+        settings = config.MeshConfig()
+    try:
+        identity, mesh = on_node(asked)
+    except MeshError as error:
+        return [Finding(check="mesh", level=Level.WARN, found=error.message, remedy="See: helio peers")], None
+    return [
+        checks.certificate(identity, time.time_ns() // 1000),
+        checks.mesh_port(mesh, listen=settings.listen),
+        checks.discovery(mesh, wanted=settings.discovery, listen=settings.listen),
+        *checks.peers(mesh.peers),
+    ], mesh
 
 
 def _agents() -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ from node.cli.connection import on_node
 from node.cli.console import Console, Tone, plain, print_document
 from node.cli.options import grants_argument, json_option, peer_argument
 from node.cli.text import Column, listed, one_line, plural, table
-from node.cli.times import age, moment
+from node.cli.times import age, day
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, LinkState
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
@@ -43,12 +44,23 @@ def id_command(ctx: click.Context, *, in_json: bool) -> None:
 @json_option
 def rotate_command(*, yes: bool, in_json: bool) -> None:
     """Give the node a new key and so a new id. The old key signs it, so peers go on trusting this node."""
-    if not yes and not click.confirm("The node gets a new id. Peers learn it when they are next connected. Go on?"):
-        raise MeshError(ErrorCode.INVALID_ARGUMENT, "Nothing was changed.")
+    if not yes:
+        _confirm("The node gets a new key and a new id, which its peers learn from it.")
     _show_identity(on_node(lambda node: node.rotate_identity()), in_json=in_json)
+    note = "The new key counts when the node is started again; until then it goes on with the old one."
+    Console.of_streams().note(f"{note} Run: helio down && helio up")
 
 
 id_command.add_command(rotate_command)
+
+
+def _confirm(what: str) -> None:
+    """Asks whether to do it; WRONG_STATE when the answer is no, or when there is nobody to ask."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        message = f"Nothing was changed: there is no terminal to ask at. {what} To do it, add --yes."
+        raise MeshError(ErrorCode.WRONG_STATE, message)
+    if not click.confirm(f"{what} Go on?", err=True):
+        raise MeshError(ErrorCode.WRONG_STATE, "Nothing was changed.")
 
 
 def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
@@ -57,7 +69,8 @@ def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
         return
     console = Console.of_streams()
     console.say(identity.shown)
-    console.note(f"certificate until {moment(identity.expires_us)}, key changed {plural(identity.rotations, 'time')}")
+    changed = f"changed {plural(identity.rotations, 'time')}" if identity.rotations else "the first one"
+    console.note(f"certificate good until {day(identity.expires_us)}; key: {changed}")
 
 
 @examples(
@@ -95,7 +108,7 @@ def _show_mesh(*, in_json: bool) -> None:
         if peer.link.why:
             console.note(console.tint(f"{one_line(peer.name)}: {one_line(peer.link.why)}", Tone.WARN))
     if mesh.why:
-        console.note(console.tint(f"discovery: {one_line(mesh.why)}", Tone.WARN))
+        console.note(console.tint(one_line(mesh.why), Tone.WARN))
 
 
 def mesh_lines(mesh: MeshView, now_us: int, console: Console) -> list[str]:
@@ -108,7 +121,8 @@ def mesh_lines(mesh: MeshView, now_us: int, console: Console) -> list[str]:
     strangers = [found for found in mesh.found if not found.peer]
     if strangers:
         lines += ["", "Heard on the network, not paired:", *_found_table(strangers, now_us, console)]
-    return lines
+    reached = f"at port {mesh.port}" if mesh.port is not None else "by nobody: it does not listen, and only dials"
+    return [*lines, "", f"This node is reached {reached}."]
 
 
 def _peer_table(peers: Sequence[PeerView], now_us: int, console: Console) -> list[str]:
@@ -133,12 +147,19 @@ def _peer_row(peer: PeerView, now_us: int) -> tuple[str, ...]:
         peer.shown[:7],
         link.state.value,
         "" if link.rtt_us is None else f"{link.rtt_us / _MS:.1f} ms",
-        "never" if peer.seen_us is None else age(peer.seen_us, now_us),
+        _seen(peer, now_us),
         one_line(" ".join(word for word in (link.tls, link.group) if word)),
         grants_words(peer.given),
         grants_words(peer.got),
         one_line(link.address or (peer.addresses[0] if peer.addresses else "")),
     )
+
+
+def _seen(peer: PeerView, now_us: int) -> str:
+    """When it last proved itself: now while the link is up, else as it is on record."""
+    if peer.link.state is LinkState.UP:
+        return "now"
+    return "never" if peer.seen_us is None else age(peer.seen_us, now_us)
 
 
 def _found_table(found: Sequence[FoundView], now_us: int, console: Console) -> list[str]:
@@ -164,56 +185,69 @@ def grants_words(grants: frozenset[Grant]) -> str:
 @click.command("rename", cls=ExampleCommand)
 @peer_argument
 @click.argument("name")
-def rename_command(*, peer: str, name: str) -> None:
+@json_option
+def rename_command(*, peer: str, name: str, in_json: bool) -> None:
     """Call a peer by another name, on this node alone."""
     renamed = on_node(lambda node: node.rename_peer(peer, name))
-    Console.of_streams().say(f"{renamed.shown[:7]} is called {one_line(renamed.name)} now.")
+    _done(renamed, f"{one_line(renamed.shown[:7])} is called {one_line(renamed.name)} now.", in_json=in_json)
 
 
 @examples("helio peers grant studio request", "helio peers grant studio mirror-panel mirror-timeline")
 @click.command("grant", cls=ExampleCommand)
 @peer_argument
 @grants_argument
-def grant_command(*, peer: str, grants: tuple[str, ...]) -> None:
+@json_option
+def grant_command(*, peer: str, grants: tuple[str, ...], in_json: bool) -> None:
     """Let a peer do something here: request, mirror-panel, mirror-timeline. It says nothing of what we may do there."""
     given = frozenset(Grant(grant) for grant in grants)
-    _say_grants(on_node(lambda node: node.set_grants(peer, give=given)))
+    _say_grants(on_node(lambda node: node.set_grants(peer, give=given)), in_json=in_json)
 
 
 @examples("helio peers revoke studio request")
 @click.command("revoke", cls=ExampleCommand)
 @peer_argument
 @grants_argument
-def revoke_command(*, peer: str, grants: tuple[str, ...]) -> None:
+@json_option
+def revoke_command(*, peer: str, grants: tuple[str, ...], in_json: bool) -> None:
     """Take back what a peer may do here; what is open ends at once."""
     taken = frozenset(Grant(grant) for grant in grants)
-    _say_grants(on_node(lambda node: node.set_grants(peer, take=taken)))
+    _say_grants(on_node(lambda node: node.set_grants(peer, take=taken)), in_json=in_json)
 
 
-def _say_grants(peer: PeerView) -> None:
-    Console.of_streams().say(f"{one_line(peer.name)} may do here: {grants_words(peer.given)}.")
+def _say_grants(peer: PeerView, *, in_json: bool) -> None:
+    _done(peer, f"{one_line(peer.name)} may do here: {grants_words(peer.given)}.", in_json=in_json)
+
+
+def _done(view: object, text: str, *, in_json: bool) -> None:
+    if in_json:
+        print_document(plain(view))
+    else:
+        Console.of_streams().say(text)
 
 
 @examples("helio peers address studio 192.168.1.20:4354", "helio peers address studio '[fe80::1%en0]:4354'")
 @click.command("address", cls=ExampleCommand)
 @peer_argument
 @click.argument("address")
-def address_command(*, peer: str, address: str) -> None:
+@json_option
+def address_command(*, peer: str, address: str, in_json: bool) -> None:
     """Tell where a peer can be dialled, where it is not heard on the network."""
     known = on_node(lambda node: node.add_peer_address(peer, address))
-    Console.of_streams().say(f"{one_line(known.name)} is dialled at {one_line(listed(known.addresses))}.")
+    _done(known, f"{one_line(known.name)} is dialled at {one_line(listed(known.addresses))}.", in_json=in_json)
 
 
 @examples("helio peers unpair studio", "helio peers unpair studio --yes")
 @click.command("unpair", cls=ExampleCommand)
 @peer_argument
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def unpair_command(*, peer: str, yes: bool) -> None:
+@json_option
+def unpair_command(*, peer: str, yes: bool, in_json: bool) -> None:
     """End the trust in a peer: what is open with it ends at once, and it is a stranger from then on."""
-    if not yes and not click.confirm(f"Unpair {one_line(peer)}? Only pairing anew brings it back."):
-        raise MeshError(ErrorCode.INVALID_ARGUMENT, "Nothing was changed.")
+    if not yes:
+        _confirm(f"{one_line(peer)} would be a stranger at once; only pairing anew brings it back.")
     name = on_node(lambda node: node.unpair(peer))
-    Console.of_streams().say(f"{one_line(name)} is not a peer any more. On it: helio peers unpair, too.")
+    said = f"{one_line(name)} is not a peer any more. If it still lists this node, unpair it there, too."
+    _done({"name": name}, said, in_json=in_json)
 
 
 for _command in (

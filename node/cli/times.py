@@ -22,6 +22,11 @@ def moment(us: int) -> str:
     return local.isoformat(sep=" ", timespec="milliseconds")
 
 
+def day(us: int) -> str:
+    """`2027-01-31`: the day of that moment in the local zone."""
+    return moment(us).partition(" ")[0] if 0 <= us <= _LAST_US else moment(us)
+
+
 def age(us: int, now_us: int) -> str:
     """`now`, `12s`, `5m`, `3h`, `4d` since `us`; a time still to come is `now`."""
     seconds = max(now_us - us, 0) // MICRO

@@ -99,7 +99,7 @@ def _no_address(text: str, why: str) -> MeshError:
     return MeshError(
         ErrorCode.INVALID_ARGUMENT,
         f"{escape_to_width(text, 60)!r} {why}. Write it as 192.168.1.20:4354, [fd00::20]:4354 or [fe80::20%en0]:4354; "
-        "`helio id` on the other machine shows its addresses.",
+        "`helio peers` on the other machine shows its port.",
     )
 
 

@@ -17,7 +17,7 @@ from node.local_api import SERVICE
 from node.local_client import LocalClient
 from node.ports import NewSession, RowFilter
 from node.wire.v1 import local_pb2 as pb
-from tests.local_twins import METHODS, NODE, Node, played, refusal, stranger
+from tests.local_twins import METHODS, NODE, STREAMS, Node, played, refusal, stranger
 
 
 @pytest.mark.parametrize("token", [None, b"", b"0" * 64, b"\xff\xfe"])
@@ -27,13 +27,14 @@ async def test_no_method_answers_without_the_token(tmp_path: Path, token: bytes 
     metadata = () if token is None else ((("helio-token-bin" if b"\xff" in token else "helio-token"), token),)
     async with node.api.serve(node.socket), stranger(node) as channel:
         for name in METHODS:
-            make = channel.unary_stream if name.endswith("Timeline") else channel.unary_unary
+            make = channel.unary_stream if name in STREAMS else channel.unary_unary
             call = make(f"/{SERVICE}/{name}")(b"", metadata=metadata)
             with pytest.raises(aio.AioRpcError) as caught:
-                await (call.read() if name.endswith("Timeline") else call)
+                await (call.read() if name in STREAMS else call)
             assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED, name
             assert errmap.from_rpc(caught.value).code is ErrorCode.UNAUTHENTICATED, name
     assert (node.person.given, node.desk.started, node.glance.stopping.is_set()) == ([], [], False)
+    assert (node.pairings.wishes, node.pairings.answers, node.among.me.rotations) == ([], [], 0)
 
 
 @played

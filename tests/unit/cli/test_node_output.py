@@ -56,7 +56,7 @@ def test_doctor_looks_at_everything_and_fails_on_a_failure(helio, node, home):
     node.agents = [agent()]
     shown = {check["check"]: check for check in json.loads(helio("doctor", "--json").stdout)["checks"]}
     assert set(shown) >= {"python", "tmux", "home", "sockets", "token", "settings", "disk", "clock", "node", "service"}
-    assert set(shown) >= {"git", "agents"}
+    assert set(shown) >= {"git", "agents", "identity", "mesh port", "discovery", "peers"}
     assert shown["node"]["level"] == "ok"
     (home / "config.toml").write_text("[limits]\nnesting = 'x'\n", encoding="utf-8")
     node.version = "0.0.0"
@@ -187,8 +187,8 @@ def test_timeline_service_and_network_findings(home):
         assert checks.service(state).level is level
         hint = "helio service install" in "\n".join(state_lines(state, Console.of_streams()))
         assert hint is not installed
-    assert checks.local_network("linux") is None
-    note = checks.local_network("darwin")
+    assert checks.local_network("linux", None) is None
+    note = checks.local_network("darwin", None)
     assert note is not None
     assert "Local Network" in note.found
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event
 from typing import TypeVar
 
@@ -27,9 +28,13 @@ M = TypeVar("M", bound=WireMessage)
 
 TOKEN = "of-the-twin"
 NOW_US = 1_790_000_000_000_000
+YEAR_US = 365 * 86_400 * 1_000_000
 REQUEST_ID = "rqqqqqqqqqqqqqqq"
 MESSAGE_ID = "mmmmmmmmmmmmmmmm"
 ASK_ID = "askaskaskaskaska"
+RUN_ID = "rrrrrrrrrrrrrrr2"
+# Of a script of a pairing run: it goes on when the person has answered.
+ANSWERED = "answered"
 
 
 def session(name: str = "payments", *, session_id: str = "sssssssssssssss2", **changes: object) -> pb.Session:
@@ -84,6 +89,20 @@ def agent(name: str = "claude", **changes: object) -> pb.Agent:
     return _changed(made, changes)
 
 
+def peer(name: str = "studio", **changes: object) -> pb.MeshPeer:
+    made = pb.MeshPeer(
+        id="qqvv2x5" + "a" * 45, shown="QQVV2X5-" + "AAAAAAA-" * 6 + "AAAAAAA", name=name,
+        addresses=["192.0.2.7:4354"], given=["request"], got=["request", "mirror-panel"], paired_us=NOW_US,
+        seen_us=NOW_US, link="up", link_since_us=NOW_US, link_address="192.0.2.7:4354", rtt_us=2_100, tls="TLSv1.3",
+        group="X25519MLKEM768",
+    )  # fmt: skip
+    return _changed(made, changes)
+
+
+def pairing(step: str, **changes: object) -> pb.RunPairingResponse:
+    return _changed(pb.RunPairingResponse(step=step, run=RUN_ID), changes)
+
+
 def _changed(made: M, changes: dict[str, object]) -> M:
     for name in changes:
         made.ClearField(name)
@@ -122,6 +141,13 @@ class TwinNode(LocalServiceServicer):
         self.approvals: list[pb.Approval] = []
         self.workspaces: list[pb.Workspace] = [workspace("default", driver="host", settings={})]
         self.agents: list[pb.Agent] = []
+        self.identity = pb.Identity(
+            id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=NOW_US + 10 * YEAR_US, rotations=0
+        )
+        self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
+        self.script: list[pb.RunPairingResponse | str] = []
+        self.too_late = False
+        self.answers: SimpleQueue[pb.AnswerPairingRequest] = SimpleQueue()
         self.timeline = Rows()
         self.stops = False
         self.verification: list[pb.VerifyTimelineResponse] = []
@@ -289,6 +315,53 @@ class TwinNode(LocalServiceServicer):
     def ListAgents(self, request, context):  # noqa: N802
         self._take(request, context)
         return pb.ListAgentsResponse(agents=self.agents)
+
+    def GetIdentity(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.GetIdentityResponse(identity=self.identity)
+
+    def RotateIdentity(self, request, context):  # noqa: N802
+        self._take(request, context)
+        new = _changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "rotations": self.identity.rotations + 1})
+        return pb.RotateIdentityResponse(identity=new)
+
+    def GetMesh(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return self.mesh
+
+    def RenamePeer(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.RenamePeerResponse(peer=peer(request.name))
+
+    def SetGrants(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.SetGrantsResponse(peer=peer(request.peer, given=request.give))
+
+    def AddPeerAddress(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.AddPeerAddressResponse(peer=peer(request.peer, addresses=[request.address, "192.0.2.7:4354"]))
+
+    def Unpair(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.UnpairResponse(id="qqvv2x5", name=request.peer)
+
+    def RunPairing(self, request, context):  # noqa: N802
+        self._take(request, context)
+        for step in self.script:
+            if step == ANSWERED:
+                self.answers.get(timeout=20)
+            else:
+                yield step
+        if not self.stops:
+            _hold(context, None)
+
+    def AnswerPairing(self, request, context):  # noqa: N802
+        self._take(request, context)
+        self.answers.put(request)
+        if self.too_late:
+            self.refusal = MeshError(ErrorCode.NOT_FOUND, "That pairing run is over.")
+            self._take(request, context)
+        return pb.AnswerPairingResponse()
 
 
 def _hold(context: grpc.ServicerContext, seconds: float | None) -> None:
