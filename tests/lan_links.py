@@ -19,8 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from node.core.limits import Limits
 from node.core.mesh import LinkState
 from node.rpc_client import LinkKeeper
-from node.rpc_server import MeshServer
-from tests.peer_twin import Person, ShiftedClock, TrustTwin, person
+from tests.peer_twin import Person, ShiftedClock, TrustTwin, person, server_of
 
 PORT = 4_354
 KEEPERS = 5
@@ -58,7 +57,7 @@ async def told_to_end() -> None:
 async def serve(folder: Path) -> None:
     server, *keepers = (_held(folder, name) for name in _names())
     trust = TrustTwin(*(keeper.peer() for keeper in keepers))
-    door = MeshServer(own=server.own, trust=trust, calls=trust, clock=ShiftedClock(), limits=Limits())
+    door = server_of(server, trust, Limits())
     async with door.serve("", PORT):
         say(ready=True)
         await told_to_end()

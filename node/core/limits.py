@@ -57,6 +57,8 @@ class Limits:
     path_chars: int = 1_024
     spare_bytes: int = 67_108_864
     peers: int = 10_000
+    peers_pinned: int = 1_000
+    peers_turn_s: int = 60
     peer_addresses: int = 8
     former_keys: int = 8
     sightings: int = 256
