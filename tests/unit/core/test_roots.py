@@ -27,20 +27,28 @@ def test_all_are_in_while_they_fit() -> None:
 
 
 def test_the_newest_are_always_in_and_the_rest_take_turns() -> None:
-    assert [ids(PEERS, turn=turn) for turn in range(5)] == [
-        ["p9", "p8", "p7", "p6"],
-        ["p9", "p8", "p5", "p4"],
-        ["p9", "p8", "p3", "p2"],
-        ["p9", "p8", "p1", "p0"],
-        ["p9", "p8", "p7", "p6"],
+    assert [ids(PEERS, turn=turn) for turn in range(6)] == [
+        ["p9", "p8", "p0", "p1"],
+        ["p9", "p8", "p2", "p3"],
+        ["p9", "p8", "p4", "p5"],
+        ["p9", "p8", "p6", "p7"],
+        ["p9", "p8", "p0", "p1"],
+        ["p9", "p8", "p0", "p1"],
     ]
 
 
 def test_whoever_gets_in_without_comes_last_and_has_turns_still() -> None:
     shown = "9 8 7 6 5 4 3"
-    assert ids(PEERS, shown=shown) == ["p2", "p1", "p0", "p9"]
-    seen = {one for turn in range(4) for one in ids(PEERS, shown=shown, turn=turn)}
+    assert ids(PEERS, shown=shown) == ["p2", "p1", "p0", "p3"]
+    seen = {one for turn in range(5) for one in ids(PEERS, shown=shown, turn=turn)}
     assert seen == {one.id for one in PEERS}
+
+
+def test_nobody_is_passed_over_while_others_get_in() -> None:
+    shown = ""
+    for turn in range(5):
+        shown = " ".join((shown, *(one[1:] for one in ids(PEERS, shown=shown, turn=turn))))
+    assert {f"p{one}" for one in shown.split()} == {one.id for one in PEERS}
 
 
 def test_a_new_key_makes_a_peer_new() -> None:
