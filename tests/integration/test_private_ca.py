@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
@@ -23,7 +24,7 @@ from node.rpc_server import MeshServer
 from node.wire.v1 import mesh_pb2 as pb
 from tests.forgery import GREET, called, dialled, forged
 from tests.integration.mesh import scenario
-from tests.integration.test_links import QUICK, keeping, reached
+from tests.integration.test_links import QUICK, Wire, keeping, reached
 from tests.peer_twin import Person, ShiftedClock, TrustTwin, person, roots_of, serving
 from tests.waiting import until
 
@@ -61,6 +62,17 @@ async def offered(channel: aio.Channel) -> str:
     """The certificate that a greeting is answered with."""
     answer: bytes = await channel.unary_unary(GREET)(pb.GreetRequest(version="1").SerializeToString(), timeout=8)
     return pb.GreetResponse.FromString(answer).issued
+
+
+@asynccontextmanager
+async def port_of(who: Person, trust: TrustTwin, kind: type[Roots], folder: Path) -> AsyncIterator[int]:
+    """A port with roots of that kind."""
+    clock = ShiftedClock()
+    keeper = AuthorityFile(folder, clock=clock, entropy=os.urandom)
+    roots = kind(trust=trust, limits=FEW, clock=clock, entropy=os.urandom, keeper=keeper)
+    server = MeshServer(own=who.own, trust=trust, calls=trust, clock=clock, limits=FEW, roots=roots)
+    async with server.serve("127.0.0.1", 0) as port:
+        yield port
 
 
 @asynccontextmanager
@@ -111,6 +123,8 @@ async def test_few_peers_never_see_any_of_it(tmp_path: Path) -> None:
         at_b.pair(crowd(1)[0])
         await until(lambda: list(tmp_path.iterdir()), "an authority")
         assert await until(lambda: offered(channel), "a certificate")
+        at_b.unpair(at_b.peers()[-1].id)
+        assert await offered(channel) == ""
 
 
 @scenario
@@ -198,15 +212,38 @@ async def test_what_a_peer_issues_for_another_key_is_not_used(tmp_path: Path) ->
             return super().issue(other.peer(), presented)
 
     at_b = TrustTwin(a.peer(), *crowd(2))
-    keeper_file = AuthorityFile(tmp_path, clock=ShiftedClock(), entropy=os.urandom)
-    roots = Confused(trust=at_b, limits=FEW, clock=ShiftedClock(), entropy=os.urandom, keeper=keeper_file)
-    server = MeshServer(own=b.own, trust=at_b, calls=at_b, clock=ShiftedClock(), limits=FEW, roots=roots)
-    async with server.serve("127.0.0.1", 0) as port:
+    async with port_of(b, at_b, Confused, tmp_path) as port:
         at_a = TrustTwin(b.peer(f"127.0.0.1:{port}"))
         async with keeping(a, at_a) as keeper:
             await reached(keeper, b.id, LinkState.UP)
             await until(lambda: at_a.got, "grants")
             assert at_a.certificates == []
+
+
+class Generous(Roots):
+    """Gives a new one to everybody, whatever they show."""
+
+    def issue(self, peer: Peer, presented: str) -> str:
+        return super().issue(peer, peer.certificate)
+
+
+@pytest.mark.parametrize(("kind", "count"), [(Roots, 1), (Generous, 2)])
+@scenario
+async def test_what_was_issued_is_shown_at_once_and_the_next_one_only_with_the_next_link(
+    tmp_path: Path, kind: type[Roots], count: int
+) -> None:
+    a, b = person(), person()
+    at_b = TrustTwin(a.peer(), *crowd(2))
+    async with port_of(b, at_b, kind, tmp_path) as port:
+        wire = Wire(port)
+        async with wire.lying() as address:
+            at_a = TrustTwin(b.peer(address))
+            async with keeping(a, at_a) as keeper:
+                # Grants are known once a link is up to stay.
+                await until(lambda: at_a.got, "grants")
+                await reached(keeper, b.id, LinkState.UP)
+                assert wire.through == 2
+                assert len(at_a.certificates) == count
 
 
 @scenario
