@@ -1,4 +1,4 @@
-"""The node-to-node port: gRPC over mutual TLS with the pinned certificates of peers as its only roots.
+"""The node-to-node port: gRPC over mutual TLS with the pinned certificates of peers as its roots (see rpc_roots).
 
 Whoever is not pinned is turned away in the handshake, of which gRPC tells Python no more than that it began.
 docs/adr/0033-links.md says what follows from that.
