@@ -34,10 +34,13 @@ def greeting_to_wire(greeting: Greeting) -> pb.GreetResponse:
         now_us=greeting.now_us,
         tls=greeting.tls,
         group=greeting.group,
+        issued=greeting.issued,
     )
 
 
 def greeting_from_wire(wire: pb.GreetResponse) -> Greeting:
+    if len(wire.issued) > CERTIFICATE_BYTES:
+        raise _malformed(f"a certificate has {CERTIFICATE_BYTES} bytes at most, not {len(wire.issued)}")
     return Greeting(
         version=_word("a version", wire.version),
         grants=_grants(wire.grants),
@@ -45,6 +48,7 @@ def greeting_from_wire(wire: pb.GreetResponse) -> Greeting:
         # Absent when its library does not say.
         tls=_word("a version of TLS", wire.tls) if wire.tls else "",
         group=_word("a key exchange", wire.group) if wire.group else "",
+        issued=wire.issued,
     )
 
 

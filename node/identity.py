@@ -27,7 +27,7 @@ from node.core import rotation
 from node.core.errors import ErrorCode, MeshError
 from node.core.rotation import Claim, Step
 from node.platform import durability
-from node.ports import Entropy
+from node.ports import Clock, Entropy
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ _KEY_FILE: Final = "node.key"
 _CERTIFICATE_FILE: Final = "node.crt"
 _STEP_FILE: Final = "rotation.json"
 _CURRENT_FILE: Final = "current"
+_AUTHORITY_FILE: Final = "authority.pem"
+_CERTIFICATE_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 _SERIAL_BYTES: Final = 20
 _HALF_LIFE_US: Final = certificates.VALID_DAYS * 24 * 3_600 * 1_000_000 // 2
 
@@ -69,6 +71,62 @@ class Identity:
     def key_pem(self) -> bytes:
         """The private key as TLS wants it: PKCS8, PEM, not encrypted."""
         return _pem(self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authority:
+    """The private CA of this node's port: its key, and its certificate (PEM)."""
+
+    key: ec.EllipticCurvePrivateKey
+    certificate: str
+
+    def issue(self, certificate: str, *, now_us: int, entropy: Entropy) -> str:
+        """A certificate (PEM) for the key in a peer's certificate."""
+        serial = entropy(_SERIAL_BYTES)
+        return certificates.issue(self.certificate, self.key, certificate, now_us=now_us, serial=serial)
+
+    def issued(self, certificate: str) -> bool:
+        """Whether that certificate is one of its own."""
+        return certificates.is_issued_by(self.certificate, certificate)
+
+
+class AuthorityFile:
+    """Where the private CA is kept: one file beside the identity, 0600, whole or not there."""
+
+    def __init__(self, folder: Path, *, clock: Clock, entropy: Entropy) -> None:
+        self._path = folder / _AUTHORITY_FILE
+        self._clock = clock
+        self._entropy = entropy
+
+    def load(self) -> Authority | None:
+        """The one that is there; None when there is none that can be read, or it is past half its life."""
+        text = _read(self._path)
+        begin = text.find(_CERTIFICATE_BEGIN)
+        if begin < 0:
+            return None
+        try:
+            key = serialization.load_pem_private_key(text[:begin].encode(), password=None)
+        except (ValueError, TypeError, UnsupportedAlgorithm):
+            key = None
+        certificate = text[begin:]
+        if not isinstance(key, ec.EllipticCurvePrivateKey) or not certificates.is_authority(
+            certificate, key.public_key()
+        ):
+            _log.warning(
+                "%s was damaged; peers prove themselves as before, and are issued new certificates", self._path
+            )
+            return None
+        if self._clock.wall_us() > certificates.expires_us(certificate) - _HALF_LIFE_US:
+            return None
+        return Authority(key=key, certificate=certificate)
+
+    def make(self) -> Authority:
+        """A new one, which is the only one from now on: what another issued counts for nothing."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        serial = self._entropy(_SERIAL_BYTES)
+        certificate = certificates.make_authority(key, now_us=self._clock.wall_us(), serial=serial)
+        _write(self._path, _pem(key) + certificate.encode("ascii"))
+        return Authority(key=key, certificate=certificate)
 
 
 def node_id_of(key: ec.EllipticCurvePublicKey) -> str:

@@ -18,7 +18,6 @@ from node.core.limits import Limits
 from node.core.mesh import Peer
 from node.core.model import (
     Address,
-    AgentState,
     Author,
     End,
     Exchange,
@@ -122,15 +121,15 @@ class Ledger:
         side = self._side(tx, exchange, message, "" if withheld else shown)
         tx.append(self._row(tx, exchange, message, draft.verdict), side)
         if not withheld and to.session is not None:
-            if draft.kind in _WORTH_WAKING:
-                self._wake(tx, to.session)
+            if draft.kind in WORTH_WAKING:
+                self.wake(tx, to.session)
             if draft.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
             else:
                 self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
         return exchange, message
 
-    def _wake(self, tx: Tx, session_id: str) -> None:
+    def wake(self, tx: Tx, session_id: str) -> None:
         """An agent that ended is started again for a message, if the node knows how."""
         session = tx.session(session_id)
         if session is not None and session.status is SessionStatus.ENDED and session.profile in self.resumable:
@@ -151,23 +150,6 @@ class Ledger:
             self.outcome(tx, exchange, message, "given_back")
             given.append((message, address))
         return tuple(given)
-
-    def ended_meanwhile(self, tx: Tx, session: Session, since_us: int) -> None:
-        """An agent ended, last seen at `since_us`: what came since, or was taken while it left, reached no model.
-
-        Such a message is unread, and the agent is started again for it: twice is better than never.
-        """
-        address = Address(node=self.node, session=session.id)
-        missed = [
-            one for one in tx.unread(address, None, self._limits.inbox_batch) if one.ladder.recorded_us >= since_us
-        ]
-        # One that rests has ended the turn in which it was told. Others take some seconds to leave.
-        if session.state is not AgentState.IDLE:
-            leaving_us = self._limits.leaving_s * 1_000_000
-            for call in tx.calls_that_took(session.id, since_us - leaving_us):
-                missed += [message for message, _ in self.give_back(tx, call)]
-        if any(message.kind in _WORTH_WAKING for message in missed):
-            self._wake(tx, session.id)
 
     def landed(self, tx: Tx, message: Message) -> Message:
         """The files of a message are in its reader's inbox: it can be read, and is worth a notice."""
@@ -351,7 +333,7 @@ _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
 OPENINGS = frozenset({MessageKind.BRIEF, MessageKind.REQUEST})
 # What an agent that ended is started again for. Nobody is for a farewell, which would bring a closed delegate back, nor
 # for progress or a word of the node's own, of which some come when whole families of agents end.
-_WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
+WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
 
 
 def engine_of(kind: Kind) -> str:

@@ -23,7 +23,7 @@ from node.core.sightings import PREFIX_CHARS
 from node.core.trust import plain_id
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
 from node.discovery import Discovery
-from node.identity import Identity
+from node.identity import AuthorityFile, Identity
 from node.ledger import Ledger
 from node.pairing_desk import PairingDesk
 from node.pake import Pake
@@ -32,6 +32,7 @@ from node.platform import interfaces
 from node.ports import Clock, Entropy, Screener, Store
 from node.rpc_client import LinkKeeper
 from node.rpc_pairing import PairingNet
+from node.rpc_roots import Roots
 from node.rpc_server import MeshServer
 from node.version import VERSION
 
@@ -77,7 +78,20 @@ class Mesh:
             read_id=_read_id,
         )
         self.links = LinkKeeper(own=own, book=self.peers, clock=clock, entropy=entropy, limits=limits)
-        self._server = MeshServer(own=own[-1], trust=self.peers, calls=self, clock=clock, limits=limits)
+        self._server = MeshServer(
+            own=own[-1],
+            trust=self.peers,
+            calls=self,
+            clock=clock,
+            limits=limits,
+            roots=Roots(
+                trust=self.peers,
+                limits=limits,
+                clock=clock,
+                entropy=entropy,
+                keeper=AuthorityFile(folder, clock=clock, entropy=entropy),
+            ),
+        )
         self.pairing = PairingDesk(
             store=store,
             ledger=ledger,

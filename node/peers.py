@@ -267,6 +267,7 @@ class Peers:
             spki=claim.new,
             certificate=step.certificate,
             rotated_us=claim.at_us,
+            issued=peer.issued if claim.renewal else "",
         )
         if not claim.renewal:
             tx.remove_peer(peer.id)
@@ -280,12 +281,23 @@ class Peers:
         """The peer has taken this certificate (PEM) of our own as the newest, and takes no older one any more."""
 
         def change(tx: Tx, peer: Peer) -> Peer:
-            changed = replace(peer, holds=rotation.fingerprint(certificate))
+            issued = peer.issued if self._keys.same(certificate, peer.issued) else ""
+            changed = replace(peer, holds=rotation.fingerprint(certificate), issued=issued)
             if changed != peer:
                 self._ledger.peer_row(tx, peer, "key", "told")
             return changed
 
         return await self._change(peer_id, change)
+
+    async def issued(self, peer_id: str, certificate: str) -> None:
+        """The peer made this certificate (PEM) for a key of our own; empty: none that it takes. No change of trust."""
+
+        def work(tx: Tx) -> _Change:
+            changed = replace(_there(tx.peer(peer_id)), issued=certificate)
+            tx.put_peer(changed)
+            return _Change(old=peer_id, peer=changed, trust=False)
+
+        await self._commit(work)
 
     async def refused(self, reason: str, *, spki: str, address: str) -> None:
         """A row for a call that was turned away; `reason` is a code. Limited in rate, and counted beyond that."""

@@ -80,6 +80,10 @@ class PeerBook(Protocol):
         """The peer has taken this certificate (PEM) of our own as the newest, and takes no older one any more."""
         ...
 
+    async def issued(self, peer_id: str, certificate: str) -> None:
+        """The peer issued this certificate (PEM) for our own key, to be shown to it; empty: none that it takes."""
+        ...
+
     async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
         """The peer has a new key, signed by the old; TAMPERED when the signature does not fit."""
         ...

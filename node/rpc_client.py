@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message as WireMessage
 
 from node import codec_mesh, errmap
-from node.certificates import target_name
+from node.certificates import is_issued_for, target_name
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.links import LinkEnd, dial_target, end_of_call, pause_s
@@ -58,6 +58,8 @@ class _Line:
     anew: str = ""
     # Which key of this node's it is dialled with.
     key: int = 0
+    # The certificate that it is shown; another than the key's own one only if it made that itself.
+    shown: str = ""
 
 
 class LinkKeeper:
@@ -219,15 +221,24 @@ class LinkKeeper:
     async def _connect(self, line: _Line, address: str) -> LinkEnd:
         """Dials with the key that the peer holds; refused, with later ones: its answer to those may have been lost."""
         line.key = self._held(line.peer)
-        end = await self._try(line, address)
-        while end.refused and not end.was_up and line.key < len(self._own) - 1:
+        while (end := await self._show(line, address)).refused and not end.was_up and line.key < len(self._own) - 1:
             line.key += 1
-            end = await self._try(line, address)
         return end
+
+    async def _show(self, line: _Line, address: str) -> LinkEnd:
+        """Dials with the certificate that the peer made for the key, if any; refused, with the self-signed one."""
+        own = self._own[line.key].certificate
+        if is_issued_for(own, line.peer.issued):
+            line.shown = line.peer.issued
+            end = await self._try(line, address)
+            if end.was_up or not end.refused:
+                return end
+        line.shown = own
+        return await self._try(line, address)
 
     async def _try(self, line: _Line, address: str) -> LinkEnd:
         try:
-            channel = self._dial(line.peer, address, self._own[line.key])
+            channel = self._dial(line.peer, address, self._own[line.key].key, line.shown)
         except MeshError as error:
             return LinkEnd(why=error.message)
         if line.link.state is LinkState.OFF:
@@ -282,14 +293,27 @@ class LinkKeeper:
         line.peer = await self._book.told(line.peer.id, self._own[index + 1].certificate)
         return True
 
+    async def _take(self, line: _Line, issued: str) -> bool:
+        """Keeps what the peer made for this node's key; True when it is to be shown, which the peer waits for."""
+        own = self._own[line.key].certificate
+        if issued and not is_issued_for(own, issued):
+            _log.warning("a peer issued a certificate that is not for this node's key; it is not used")
+            return False
+        refused = line.shown == own and is_issued_for(own, line.peer.issued)
+        if issued or refused:
+            line.peer = replace(line.peer, issued=issued)
+            await self._recorded(self._book.issued(line.peer.id, issued))
+        # After a refusal the next one waits until the link is made again: a peer may refuse them all.
+        return bool(issued) and line.shown == own and not refused
+
     async def _hold(self, line: _Line, address: str, channel: aio.Channel, scope: asyncio.Timeout) -> None:
         """Returns when the other end ends the link well; each beat puts the deadline of `scope` off."""
         now = asyncio.get_running_loop().time
         stub = MeshServiceStub(channel)
         # The first call has the time of the handshake in it.
-        await self._greet(stub.Greet)
+        first = await self._greet(stub.Greet)
         scope.reschedule(now() + self._limits.link_dead_s)
-        if await self._hand_on(line, stub.Rekey):
+        if await self._hand_on(line, stub.Rekey) or await self._take(line, first.issued):
             line.kicked.set()
             return
         begin = now()
@@ -350,10 +374,8 @@ class LinkKeeper:
             return LinkEnd(why=f"no sign of life from {address} for {self._limits.link_dead_s} s", was_up=True)
         return LinkEnd(why=f"{address} does not answer")
 
-    def _dial(self, peer: Peer, address: str, own: NodeKey) -> aio.Channel:
-        credentials = grpc.ssl_channel_credentials(
-            peer.certificate.encode("ascii"), own.key, own.certificate.encode("ascii")
-        )
+    def _dial(self, peer: Peer, address: str, key: bytes, shown: str) -> aio.Channel:
+        credentials = grpc.ssl_channel_credentials(peer.certificate.encode("ascii"), key, shown.encode("ascii"))
         options = (
             # The one certificate is the root, so nothing else passes; its name is asked for all the same.
             ("grpc.ssl_target_name_override", target_name(peer.spki)),

@@ -52,13 +52,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """A peer that is proven, and how: its key's hash, where it calls from, and the connection's TLS."""
+    """A peer that is proven, and how: its key's hash, where it calls from, and the connection's TLS.
+
+    `presented` is the certificate (PEM) of that key that it showed.
+    """
 
     peer: Peer
     spki: str
     address: str
     tls: str
     group: str
+    presented: str
 
 
 class Gate:
@@ -140,7 +144,8 @@ class Gate:
         address = address_of(context.peer())
         self._spoke(address)
         auth = context.auth_context()
-        spki = presented_spki(_first(auth, "x509_pem_cert"))
+        presented = _first(auth, "x509_pem_cert")
+        spki = presented_spki(presented)
         tls = _first(auth, "ssl_tls_version").decode("ascii", "replace")
         peer = self._trust.pinned(spki)
         if tls != TLS:
@@ -151,7 +156,8 @@ class Gate:
         if len(scopes) >= self._limits.mesh_calls_per_peer:
             raise await self._refusal("too_many", spki, address)
         group = _first(auth, "ssl_negotiated_key_exchange_group").decode("ascii", "replace")
-        caller = Caller(peer=peer, spki=spki, address=address, tls=tls, group=group)
+        shown = presented.decode("ascii", "replace")
+        caller = Caller(peer=peer, spki=spki, address=address, tls=tls, group=group, presented=shown)
         scope = asyncio.timeout(0 if self._closed else None)
         try:
             async with scope:

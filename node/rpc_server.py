@@ -1,4 +1,4 @@
-"""The node-to-node port: gRPC over mutual TLS with the pinned certificates of peers as its only roots.
+"""The node-to-node port: gRPC over mutual TLS with the pinned certificates of peers as its roots (see rpc_roots).
 
 Whoever is not pinned is turned away in the handshake, of which gRPC tells Python no more than that it began.
 docs/adr/0033-links.md says what follows from that.
@@ -21,6 +21,7 @@ from node.grpc_setup import aio, grpc, listening_target
 from node.ports import Clock
 from node.ports_mesh import Calls, Pins
 from node.rpc_gate import Caller, Gate
+from node.rpc_roots import Roots
 from node.version import VERSION
 from node.wire.v1 import mesh_pb2 as pb
 
@@ -92,8 +93,10 @@ class MeshServer:
     Handlers of other services are made by its `gate`, too: there is no other way in.
     """
 
-    def __init__(self, *, own: NodeKey, trust: Pins, calls: Calls, clock: Clock, limits: Limits) -> None:
+    def __init__(self, *, own: NodeKey, trust: Pins, calls: Calls, clock: Clock, limits: Limits, roots: Roots) -> None:
         self._own = own
+        self._roots = roots
+        self._served: tuple[NodeKey, str] | None = None
         self._trust = trust
         self._calls = calls
         self._clock = clock
@@ -114,8 +117,10 @@ class MeshServer:
         """
         server = aio.server(options=self._options(), maximum_concurrent_rpcs=2 * self._limits.mesh_connections)
         server.add_generic_rpc_handlers((_Methods({**self._handlers(), **(more or {})}, self.gate.unknown()),))
+        await self._roots.prepare()
+        self._served = self._wanted()
         credentials = grpc.dynamic_ssl_server_credentials(
-            self._configuration(),
+            _configuration(*self._served),
             self._fetch,  # type: ignore[arg-type]  # None is allowed, the stubs do not know it
             require_client_authentication=True,
         )
@@ -132,7 +137,10 @@ class MeshServer:
         await server.start()
         try:
             async with asyncio.TaskGroup() as group:
-                work = (group.create_task(self._follow_trust()), group.create_task(self._count_handshakes()))
+                work = [
+                    group.create_task(task)
+                    for task in (self._follow_trust(), self._take_turns(), self._count_handshakes())
+                ]
                 try:
                     yield bound
                 finally:
@@ -167,6 +175,7 @@ class MeshServer:
                 now_us=self._clock.wall_us(),
                 tls=caller.tls,
                 group=caller.group,
+                issued=self._roots.issue(caller.peer, caller.presented),
             )
         )
 
@@ -197,7 +206,15 @@ class MeshServer:
         while True:
             self._refresh()
             self.gate.enforce()
+            if await self._roots.prepare():
+                self._refresh()
             seen = await self._trust.next_change(seen)
+
+    async def _take_turns(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.peers_turn_s)
+            self._roots.next_turn()
+            self._refresh()
 
     async def _count_handshakes(self) -> None:
         while True:
@@ -206,15 +223,17 @@ class MeshServer:
                 await self.gate.note("handshake_failed", "", "")
 
     def _refresh(self) -> None:
-        configuration = self._configuration()
+        wanted = self._wanted()
+        if wanted == self._served:
+            return
+        self._served = wanted
+        configuration = _configuration(*wanted)
         with self._lock:
             self._fresh = configuration
 
-    def _configuration(self) -> grpc.ServerCertificateConfiguration:
+    def _wanted(self) -> tuple[NodeKey, str]:
         # With no roots at all gRPC would take those of the system.
-        roots = "".join(peer.certificate for peer in self._trust.peers()) or self._own.certificate
-        pair = (self._own.key, self._own.certificate.encode("ascii"))
-        return grpc.ssl_server_certificate_configuration([pair], roots.encode("ascii"))
+        return self._own, self._roots.text() or self._own.certificate
 
     def _fetch(self) -> grpc.ServerCertificateConfiguration | None:
         """Called by a thread of gRPC's at the beginning of each handshake; None leaves everything as it was."""
@@ -256,3 +275,8 @@ class _Methods(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:
         return self._known.get(handler_call_details.method, self._unknown)
+
+
+def _configuration(own: NodeKey, roots: str) -> grpc.ServerCertificateConfiguration:
+    pair = (own.key, own.certificate.encode("ascii"))
+    return grpc.ssl_server_certificate_configuration([pair], roots.encode("ascii"))

@@ -301,7 +301,7 @@ class Sessions:
                 tx, replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation), "ended"
             )
             if alive_us is not None:
-                self._ledger.ended_meanwhile(tx, now, alive_us)
+                self._lifecycle.ended_meanwhile(tx, now, alive_us)
             # One that is just being resumed may be started afresh: what came of that is told by whoever tries it.
             return () if tx.launching(session.id) else self._lifecycle.ended(tx, session.id)
 

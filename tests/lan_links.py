@@ -17,14 +17,16 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from node.core.limits import Limits
-from node.core.mesh import LinkState
+from node.core.mesh import Link, LinkState
 from node.rpc_client import LinkKeeper
-from node.rpc_server import MeshServer
-from tests.peer_twin import Person, ShiftedClock, TrustTwin, person
+from tests.peer_twin import Person, ShiftedClock, TrustTwin, person, server_of
+from tests.waiting import until
 
 PORT = 4_354
 KEEPERS = 5
 _LOOK_S = 0.01
+# Longer than any test lasts.
+_WATCHED_S = 600.0
 
 
 def deal(folder: Path) -> None:
@@ -58,7 +60,7 @@ async def told_to_end() -> None:
 async def serve(folder: Path) -> None:
     server, *keepers = (_held(folder, name) for name in _names())
     trust = TrustTwin(*(keeper.peer() for keeper in keepers))
-    door = MeshServer(own=server.own, trust=trust, calls=trust, clock=ShiftedClock(), limits=Limits())
+    door = server_of(server, trust, Limits())
     async with door.serve("", PORT):
         say(ready=True)
         await told_to_end()
@@ -79,13 +81,17 @@ async def keep(folder: Path, address: str) -> None:
 
 
 async def watch(number: int, keeper: LinkKeeper, peer_id: str) -> None:
+    """Says each state of a link as it comes."""
     state: LinkState | None = None
-    while True:
+
+    def changed() -> Link | None:
         link = keeper.link(peer_id)
-        if link.state is not state:
-            state = link.state
-            say(keeper=number, state=state.value, why=link.why)
-        await asyncio.sleep(_LOOK_S)
+        return link if link.state is not state else None
+
+    while True:
+        link = await until(changed, "a change", seconds=_WATCHED_S, pause_s=_LOOK_S)
+        state = link.state
+        say(keeper=number, state=state.value, why=link.why)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -16,9 +17,13 @@ from node import certificates
 from node.core.limits import Limits
 from node.core.mesh import Grant, NodeKey, Peer
 from node.core.rotation import fingerprint
-from node.identity import node_id_of
+from node.identity import AuthorityFile, node_id_of
 from node.platform import clocks
+from node.rpc_roots import Roots
 from node.rpc_server import MeshServer
+
+# No folder is there.
+NOWHERE = Path("/nowhere/identity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class TrustTwin:
         self.addresses: list[tuple[str, str]] = []
         self.got: list[tuple[str, frozenset[Grant]]] = []
         self.keys: list[tuple[str, str, bytes, bytes]] = []
+        self.certificates: list[str] = []
 
     @property
     def generation(self) -> int:
@@ -124,6 +130,10 @@ class TrustTwin:
         self._peers[peer_id] = peer
         return peer
 
+    async def issued(self, peer_id: str, certificate: str) -> None:
+        self._peers[peer_id] = replace(self._peers[peer_id], issued=certificate)
+        self.certificates.append(certificate)
+
     async def rekeyed(self, peer_id: str, certificate: str, statement: bytes, signature: bytes) -> None:
         self.keys.append((peer_id, certificate, statement, signature))
 
@@ -146,9 +156,22 @@ class ShiftedClock:
         return clocks.boottime_us() + self.ahead_us
 
 
+def roots_of(trust: TrustTwin, limits: Limits, folder: Path = NOWHERE) -> Roots:
+    """The roots of a port; without a folder for its private CA it cannot make one."""
+    clock = ShiftedClock()
+    keeper = AuthorityFile(folder, clock=clock, entropy=os.urandom)
+    return Roots(trust=trust, limits=limits, clock=clock, entropy=os.urandom, keeper=keeper)
+
+
+def server_of(who: Person, trust: TrustTwin, limits: Limits, folder: Path = NOWHERE) -> MeshServer:
+    roots = roots_of(trust, limits, folder)
+    return MeshServer(own=who.own, trust=trust, calls=trust, clock=ShiftedClock(), limits=limits, roots=roots)
+
+
 @asynccontextmanager
-async def serving(who: Person, trust: TrustTwin, *, limits: Limits | None = None, port: int = 0) -> AsyncIterator[int]:
+async def serving(
+    who: Person, trust: TrustTwin, *, limits: Limits | None = None, port: int = 0, folder: Path = NOWHERE
+) -> AsyncIterator[int]:
     """The node's port on the loopback."""
-    server = MeshServer(own=who.own, trust=trust, calls=trust, clock=ShiftedClock(), limits=limits or Limits())
-    async with server.serve("127.0.0.1", port) as bound:
+    async with server_of(who, trust, limits or Limits(), folder).serve("127.0.0.1", port) as bound:
         yield bound

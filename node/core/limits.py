@@ -38,7 +38,6 @@ class Limits:
     notice_times: int = 3
     # A notice which was pasted or entered to no effect is tried again after this, once.
     notice_retry_s: int = 15
-    leaving_s: int = 8
     agent_busy_quiet_s: int = 90
     agent_doubt_quiet_s: int = 10
     agent_dialog_quiet_s: int = 600
@@ -57,6 +56,8 @@ class Limits:
     path_chars: int = 1_024
     spare_bytes: int = 67_108_864
     peers: int = 10_000
+    peers_pinned: int = 1_000
+    peers_turn_s: int = 60
     peer_addresses: int = 8
     former_keys: int = 8
     sightings: int = 256

@@ -23,7 +23,8 @@ class Peer:
     here, `got` what it last said that this node may do there. Times are microseconds of UTC.
 
     `rotated_us` is the time in its newest statement about a new key of its own, 0 for none. `holds` is the SHA-256 of
-    the text of the certificate by which it knows this node; it takes no other.
+    the text of the certificate by which it knows this node; it takes no other. `issued` is a certificate (PEM) that it
+    made for this node's key, to be shown to it instead of the self-signed one; empty for none.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Peer:
     seen_us: int | None = None
     rotated_us: int = 0
     holds: str = ""
+    issued: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +113,17 @@ class DiscoveryState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeting:
-    """What a peer says of itself and of the connection: what the caller may do there, and how it is secured."""
+    """What a peer says of itself and of the connection: what the caller may do there, and how it is secured.
+
+    `issued` is a certificate (PEM) for the caller's key, to be shown from then on; empty when none is needed.
+    """
 
     version: str
     grants: frozenset[Grant]
     now_us: int
     tls: str = ""
     group: str = ""
+    issued: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,9 @@ from node.core.mesh import Grant, Peer
 from node.core.policy import nickname_key
 from node.store.rows import SqlValue
 
-_PEER_COLUMNS = "id, name, name_key, spki, certificate, addresses, given, got, paired_us, seen_us, rotated_us, holds"
+_PEER_COLUMNS = (
+    "id, name, name_key, spki, certificate, addresses, given, got, paired_us, seen_us, rotated_us, holds, issued"
+)
 _MARKS = ", ".join("?" * len(_PEER_COLUMNS.split(",")))
 _CHANGES = ", ".join(f"{c.strip()} = excluded.{c.strip()}" for c in _PEER_COLUMNS.split(",")[1:])
 # By id, and by nothing else: OR REPLACE would delete another peer of the same name.
@@ -92,6 +94,7 @@ def _peer_values(peer: Peer) -> tuple[SqlValue, ...]:
         peer.seen_us,
         peer.rotated_us,
         peer.holds,
+        peer.issued,
     )
 
 
@@ -109,4 +112,5 @@ def _peer_of(row: sqlite3.Row) -> Peer:
         seen_us=row["seen_us"],
         rotated_us=row["rotated_us"],
         holds=row["holds"],
+        issued=row["issued"],
     )

@@ -16,7 +16,13 @@ WORD = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,31}\Z")
 TIME = st.integers(1, 2**53 - 1)
 GRANTS = st.frozensets(st.sampled_from(Grant))
 GREETINGS = st.builds(
-    Greeting, version=WORD, grants=GRANTS, now_us=TIME, tls=st.just("") | WORD, group=st.just("") | WORD
+    Greeting,
+    version=WORD,
+    grants=GRANTS,
+    now_us=TIME,
+    tls=st.just("") | WORD,
+    group=st.just("") | WORD,
+    issued=st.text(st.characters(codec="ascii"), max_size=codec.CERTIFICATE_BYTES),
 )
 BEATS = st.builds(Beat, number=st.integers(1, 2**64 - 1), now_us=TIME, grants=GRANTS)
 KEYS = st.builds(
@@ -73,6 +79,7 @@ def test_whatever_comes_is_refused_by_name_or_well_formed(data: bytes) -> None:
         (pb.GreetResponse(version="1", now_us=2**53), ErrorCode.INVALID_ARGUMENT, "time"),
         (pb.GreetResponse(version="1", now_us=1, tls="\x1b[2J"), ErrorCode.INVALID_ARGUMENT, "TLS"),
         (pb.GreetResponse(version="1", now_us=1, group="ü"), ErrorCode.INVALID_ARGUMENT, "key exchange"),
+        (pb.GreetResponse(version="1", now_us=1, issued="A" * 4_097), ErrorCode.INVALID_ARGUMENT, "4096 bytes"),
         (pb.GreetResponse(version="1", now_us=1, grants=["all"]), ErrorCode.UNSUPPORTED, "different versions"),
         (pb.GreetResponse(version="1", now_us=1, grants=["request"] * 2), ErrorCode.INVALID_ARGUMENT, "twice"),
         (pb.GreetResponse(version="1", now_us=1, grants=["request"] * 5000), ErrorCode.INVALID_ARGUMENT, "twice"),

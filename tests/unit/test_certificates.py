@@ -187,3 +187,73 @@ def test_signatures() -> None:
     for statement, by, over in ((b"word", KEY, signature), (b"words", OTHER, signature), (b"words", KEY, b"\0" * 70)):
         assert not certificates.signed(by.public_key(), statement, over)
     assert not keys.signed(made(), b"words", b"")
+
+
+def authority(key: ec.EllipticCurvePrivateKey = KEY) -> str:
+    return certificates.make_authority(key, now_us=START_US, serial=next(SERIALS).to_bytes(20, "big"))
+
+
+def issued(by: str, key: ec.EllipticCurvePrivateKey, to: str, *, days: int = 0) -> str:
+    now_us = START_US + days * 86_400_000_000
+    return certificates.issue(by, key, to, now_us=now_us, serial=next(SERIALS).to_bytes(20, "big"))
+
+
+def extensions(text: str) -> dict[str, tuple[bool, x509.ExtensionType]]:
+    found = x509.load_pem_x509_certificate(text.encode()).extensions
+    return {type(extension.value).__name__: (extension.critical, extension.value) for extension in found}
+
+
+def test_an_authority_may_sign_certificates_of_nodes_and_nothing_else() -> None:
+    parts = extensions(authority())
+    assert parts.keys() == {"BasicConstraints", "KeyUsage", "SubjectKeyIdentifier", "AuthorityKeyIdentifier"}
+    assert parts["BasicConstraints"] == (True, x509.BasicConstraints(ca=True, path_length=0))
+    critical, usage = parts["KeyUsage"]
+    assert isinstance(usage, x509.KeyUsage)
+    assert (critical, usage.key_cert_sign) == (True, True)
+    assert not any((usage.digital_signature, usage.crl_sign, usage.key_agreement, usage.key_encipherment))
+    assert certificates.is_authority(authority(), KEY.public_key())
+    assert not certificates.is_authority(authority(), OTHER.public_key())
+    assert not certificates.is_authority(made(), KEY.public_key())
+    with refused(ErrorCode.INVALID_ARGUMENT, "limits"):
+        certificates.public_key(authority())
+
+
+def test_what_an_authority_issues_is_for_one_key_and_may_sign_nothing() -> None:
+    root, node = authority(), made(OTHER)
+    text = issued(root, KEY, node)
+    found, of_root = (x509.load_pem_x509_certificate(one.encode()) for one in (text, root))
+    found.verify_directly_issued_by(of_root)
+    pin = certificates.spki_hash(OTHER.public_key())
+    assert found.subject == x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, pin)])
+    parts = extensions(text)
+    assert parts["BasicConstraints"] == (True, x509.BasicConstraints(ca=False, path_length=None))
+    critical, usage = parts["KeyUsage"]
+    assert isinstance(usage, x509.KeyUsage)
+    assert (critical, usage.digital_signature, usage.key_cert_sign) == (True, True, False)
+    assert parts["SubjectAlternativeName"][1] == x509.SubjectAlternativeName(
+        [x509.DNSName(certificates.target_name(pin))]
+    )
+    _, own_id = parts["SubjectKeyIdentifier"]
+    _, issuer_id = parts["AuthorityKeyIdentifier"]
+    assert own_id == x509.SubjectKeyIdentifier.from_public_key(OTHER.public_key())
+    assert issuer_id == x509.AuthorityKeyIdentifier.from_issuer_public_key(KEY.public_key())
+    made_at = datetime.fromtimestamp(START_US // 1_000_000, UTC)
+    assert found.not_valid_before_utc <= made_at - timedelta(days=1)
+    assert found.not_valid_after_utc > made_at + timedelta(days=3_000)
+    # None outlives the authority.
+    assert certificates.expires_us(issued(root, KEY, node, days=2_000)) == certificates.expires_us(root)
+    with refused(ErrorCode.INVALID_ARGUMENT, "limits"):
+        certificates.public_key(like(found, OTHER))
+
+
+def test_whose_an_issued_certificate_is_and_who_issued_it() -> None:
+    root, node = authority(), made(OTHER)
+    text = issued(root, KEY, node)
+    assert certificates.is_issued_by(root, text)
+    assert certificates.is_issued_for(node, text)
+    assert not certificates.is_issued_by(authority(OTHER), text)
+    assert not certificates.is_issued_by(root, node)
+    assert not certificates.is_issued_for(made(), text)
+    for bad in ("", "x", "\u00fc", text[:-9], text + text, text + root, text + " " * certificates.MOST_BYTES):
+        assert not certificates.is_issued_for(node, bad), bad
+        assert not certificates.is_issued_by(root, bad), bad

@@ -18,8 +18,8 @@ from node import certificates, identity
 from node.core import rotation
 from node.core.errors import ErrorCode
 from node.core.rotation import check_chain
-from node.identity import Identity
-from tests.integration.mesh import START_US, CountedEntropy, refused
+from node.identity import Authority, AuthorityFile, Identity
+from tests.integration.mesh import START_US, CountedEntropy, ManualClock, refused
 
 YEAR_US = 365 * 24 * 3_600 * 1_000_000
 ENTROPY = CountedEntropy()
@@ -246,3 +246,45 @@ def test_a_node_that_is_killed_while_it_rotates_has_a_whole_identity(tmp_path: P
         assert [one.spki for one in line if one.number == int(number)] == [spki]
         assert line[-1].number - int(number) in {0, 1}
         assert len(line) >= 3
+
+
+def authority_file(folder: Path, skip_s: float = 0) -> AuthorityFile:
+    clock = ManualClock()
+    clock.advance(skip_s)
+    return AuthorityFile(folder, clock=clock, entropy=ENTROPY)
+
+
+def test_the_private_authority_is_made_once_and_is_the_owners_alone(tmp_path: Path) -> None:
+    me = load(tmp_path)
+    assert authority_file(tmp_path).load() is None
+    made = authority_file(tmp_path).make()
+    found = authority_file(tmp_path).load()
+    assert found is not None
+    assert (found.certificate, node_id(found)) == (made.certificate, node_id(made))
+    assert stat.S_IMODE((tmp_path / "authority.pem").stat().st_mode) == 0o600
+    issued = found.issue(me.certificate, now_us=START_US, entropy=ENTROPY)
+    assert made.issued(issued)
+    assert not authority_file(tmp_path).make().issued(issued)
+    assert names([load(tmp_path)]) == names([me]), "the node itself is as it was"
+
+
+def node_id(authority: Authority) -> str:
+    return identity.node_id_of(authority.key.public_key())
+
+
+def test_an_authority_that_is_damaged_or_old_is_none(tmp_path: Path) -> None:
+    path, other = tmp_path / "authority.pem", tmp_path / "other"
+    other.mkdir()
+    authority_file(tmp_path).make()
+    authority_file(other).make()
+    good = path.read_text()
+    begin = good.index("-----BEGIN CERTIFICATE")
+    foreign = (other / "authority.pem").read_text()
+    mixed = good[:begin] + foreign[foreign.index("-----BEGIN CERTIFICATE") :]
+    cut = (good[:begin], good[begin:], good[: begin + 200])
+    for bad in ("", *cut, mixed, good[:begin] + load(other).certificate, good + good[begin:], "\0" * 99):
+        path.write_text(bad)
+        assert authority_file(tmp_path).load() is None, bad
+    path.write_text(good)
+    assert authority_file(tmp_path, skip_s=4 * YEAR_US / 1e6).load() is not None
+    assert authority_file(tmp_path, skip_s=6 * YEAR_US / 1e6).load() is None

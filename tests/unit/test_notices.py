@@ -5,49 +5,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from node.core.commands import Ask, Cancel, Deliver, Report, Request, Steer
-from node.core.errors import ErrorCode, MeshError
+from node.core.commands import Cancel, Deliver, Report, Request, Steer
 from node.core.limits import Limits
-from node.core.model import Message, MessageKind, SessionStatus
 from node.core.prompt import HeldReason, Typed
 from node.notices import ONE, SEVERAL
-from tests.integration.mesh import SECOND_US, Agent, Mesh, running, scenario, texts
+from tests.integration.mesh import running, scenario, texts
+from tests.notices_stage import HELD, MINUTE, notes_of, pair, passed, seen_by_sender, typed_at, unread_messages
 from tests.waiting import until
-
-MINUTE = 60
-HELD = {reason: Typed(held=reason) for reason in HeldReason}
-
-
-async def pair(mesh: Mesh) -> tuple[Agent, Agent]:
-    return await mesh.seat("alice"), await mesh.seat("bob")
-
-
-def passed(mesh: Mesh, seconds: float) -> bool:
-    """Lets time pass; true, so that it can stand before a condition."""
-    mesh.clock.advance(seconds)
-    return True
-
-
-def typed_at(mesh: Mesh, agent: Agent) -> list[float]:
-    """When lines were entered at that session's prompt, in seconds after the first."""
-    times = [at for session, at, _ in mesh.typer.lines if session == agent.session.id]
-    return [round((at - times[0]) / SECOND_US) for at in times]
-
-
-async def seen_by_sender(sender: Agent, message: Message) -> Message:
-    """The message as its sender is shown it."""
-    (found,) = await sender.list(message.exchange)
-    return next(m for m in found.messages if m.id == message.id)
-
-
-async def notes_of(mesh: Mesh, exchange: str) -> list[str]:
-    messages = await mesh.store.read(lambda reader: reader.messages(exchange))
-    return [m.text for m in messages if m.kind is MessageKind.NOTE]
 
 
 @scenario
@@ -298,112 +266,3 @@ async def test_the_line_never_carries_a_word_of_the_message(tmp_path: Path) -> N
         (line,) = [text for _, _, text in mesh.typer.lines]
         assert "special" not in line
         assert "alice" not in line
-
-
-@scenario
-async def test_a_session_that_has_ended_is_not_typed_at_and_the_reason_shows(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob = await pair(mesh)
-        opened = await alice.request(bob)
-        await mesh.store.write(lambda tx: tx.put_session(replace(bob.session, status=SessionStatus.ENDED)))
-        for _ in range(5):
-            await mesh.tick(100)
-        assert mesh.typer.tries == []
-        assert (await seen_by_sender(alice, opened.message)).ladder.held == "gone"
-
-
-@scenario
-async def test_sessions_do_not_wait_for_one_another(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob = await pair(mesh)
-        carol = await mesh.seat("carol")
-        mesh.typer.script[bob.session.id] = deque([HELD[HeldReason.DRAFT]] * 50)
-        await alice.request(bob)
-        await alice.request(carol)
-        for _ in range(10):
-            await mesh.tick()
-        assert typed_at(mesh, bob) == []
-        assert len(typed_at(mesh, carol)) == 1
-
-
-@scenario
-async def test_a_held_notice_is_tried_at_once_when_the_session_is_hastened(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob = await pair(mesh)
-        mesh.typer.script[bob.session.id] = deque([HELD[HeldReason.UNCONFIRMED]])
-        await alice.request(bob)
-        await mesh.tick(2)
-        await mesh.tick()
-        assert len(mesh.typer.tries) == 1
-        await mesh.store.write(lambda tx: tx.hasten(bob.session.id, mesh.clock.wall_us()))
-        await mesh.tick(0)
-        assert len(mesh.typer.lines) == 1
-
-
-@scenario
-async def test_reading_while_a_line_is_typed_is_no_reason_to_type_again(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob = await pair(mesh)
-        opened = await alice.request(bob)
-        await bob.read()
-        await bob.send(Ask(exchange=opened.exchange.id, text="Which region?"))
-        await mesh.tick(2)
-        await alice.read()
-        await mesh.tick(1000)
-        assert len(typed_at(mesh, alice)) == 1
-
-
-@scenario
-async def test_a_terminal_that_fails_does_not_end_the_worker(tmp_path: Path) -> None:
-    async with running(tmp_path, limits=Limits(tick_s=1)) as mesh:
-        alice, bob = await pair(mesh)
-        mesh.typer.broken = MeshError(ErrorCode.UNAVAILABLE, "tmux did not answer.")
-        await alice.request(bob)
-        mesh.clock.advance(2)
-        async with asyncio.TaskGroup() as group:
-            working = group.create_task(mesh.notices.run())
-            await until(lambda: bool(mesh.typer.tries))
-            mesh.typer.broken = None
-            await until(lambda: bool(mesh.typer.lines))
-            working.cancel()
-
-
-@scenario
-async def test_a_terminal_that_fails_is_no_trouble_to_the_line_at_another(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob, carol = [await mesh.seat(name) for name in ("alice", "bob", "carol")]
-        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        async def until_bobs_terminal_failed() -> None:
-            await until(lambda: bob.session.id in mesh.typer.tries)
-            for _ in range(3):
-                await asyncio.sleep(0)
-            reached.set_result(None)
-
-        mesh.typer.quick = until_bobs_terminal_failed
-        mesh.typer.failing = {bob.session.id}
-        await alice.request(carol)
-        await alice.request(bob)
-        await mesh.tick(2)
-        assert reached.done()
-        assert len(typed_at(mesh, carol)) == 1
-        assert typed_at(mesh, bob) == []
-
-
-@scenario
-async def test_who_was_told_of_silence_and_then_hears_more_is_noticed_anew(tmp_path: Path) -> None:
-    async with running(tmp_path) as mesh:
-        alice, bob = await pair(mesh)
-        opened = await alice.request(bob)
-        for _ in range(5):
-            await mesh.tick(200)
-        await bob.send(Deliver(exchange=opened.exchange.id, text="Port 8080."))
-        await alice.read()
-        before = len(typed_at(mesh, bob))
-        await alice.send(Steer(exchange=opened.exchange.id, text="And the admin port?"))
-        await mesh.tick(2)
-        assert len(typed_at(mesh, bob)) == before + 1
-
-
-async def unread_messages(mesh: Mesh, agent: Agent) -> tuple[Message, ...]:
-    return await mesh.store.read(lambda reader: reader.unread(agent.address, None, 100))

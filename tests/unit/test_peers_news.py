@@ -11,6 +11,7 @@ from node.core.limits import Limits
 from node.core.mesh import Paired
 from node.core.model import Address
 from node.core.rotation import Step
+from node.identity import AuthorityFile
 from node.peers import Peers
 from tests.integration.mesh import refused, running, scenario
 from tests.peer_book import NONE, PANEL, REQUEST, Rotating, book, last, node, on_disk, paired, pin, rows
@@ -209,3 +210,32 @@ async def test_it_is_known_which_of_our_certificates_a_peer_holds(tmp_path: Path
         assert (await peers.told(studio.id, mine.now.certificate)).holds == mine.now.fingerprint
         assert (await rows(mesh))[-1] == "key told"
         assert await on_disk(mesh) == peers.peers()
+
+
+@scenario
+async def test_what_a_peer_issued_is_forgotten_with_the_key_of_either(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        mine, other = Rotating(tmp_path / "mine"), Rotating(tmp_path / "other")
+        peers = await book(mesh, own=(mine.now.certificate,))
+        studio = await peers.add(pairing(other))
+        generation, told = peers.generation, await rows(mesh)
+        keeper = AuthorityFile(tmp_path, clock=mesh.clock, entropy=mesh.entropy)
+        issued = keeper.make().issue(mine.now.certificate, now_us=mesh.clock.wall_us(), entropy=mesh.entropy)
+        await peers.issued(studio.id, issued)
+        assert [peer.issued for peer in (*await on_disk(mesh), *peers.peers())] == [issued] * 2
+        assert (peers.generation, await rows(mesh)) == (generation, told), "whom this node trusts is as before"
+        # A new certificate of the same key changes nothing, on either side.
+        mine.renew()
+        assert (await peers.told(studio.id, mine.now.certificate)).issued == issued
+        await take(peers, studio.id, other.renew())
+        assert peers.find("studio").issued == issued
+        mine.rotate()
+        assert (await peers.told(studio.id, mine.now.certificate)).issued == ""
+        await peers.issued(studio.id, issued)
+        await take(peers, studio.id, other.rotate())
+        assert peers.find("studio").issued == ""
+        await peers.issued(peers.find("studio").id, issued)
+        await peers.issued(peers.find("studio").id, "")
+        assert [peer.issued for peer in await on_disk(mesh)] == [""]
+        with refused(ErrorCode.NOT_FOUND, "unpaired"):
+            await peers.issued(studio.id, issued)

@@ -9,7 +9,7 @@ from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.rpc_server import Handshakes, MeshServer
 from tests.integration.mesh import refused, scenario
-from tests.peer_twin import ShiftedClock, TrustTwin, person, serving
+from tests.peer_twin import TrustTwin, person, server_of, serving
 
 
 def test_those_that_speak_in_time_do_not_count() -> None:
@@ -50,7 +50,7 @@ def test_an_address_that_rested_for_long_is_another_connection() -> None:
 
 def server() -> MeshServer:
     trust = TrustTwin()
-    return MeshServer(own=person().own, trust=trust, calls=trust, clock=ShiftedClock(), limits=Limits())
+    return server_of(person(), trust, Limits())
 
 
 @scenario

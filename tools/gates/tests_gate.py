@@ -84,9 +84,11 @@ def agent_clis(*, strict: bool) -> Gate:
 
 
 def _run(selection: Selection, *, strict: bool) -> Outcome:
-    with tempfile.TemporaryDirectory(prefix="heliograph-tests-") as scratch:
+    # Its path is short, for there are sockets in it, whose paths may not be long.
+    with tempfile.TemporaryDirectory(prefix="h-") as scratch:
         report = Path(scratch) / "report.xml"
-        returncode, closing = _stream([program("python"), "-m", "pytest", *arguments(selection, report)])
+        command = [program("python"), "-m", "pytest", f"--basetemp={scratch}/t", *arguments(selection, report)]
+        returncode, closing = _stream(command)
         skipped = unfair_skips(report.read_text(encoding="utf-8"), sys.platform) if strict and report.exists() else []
     output = "\n".join(["skipped, though this platform should run them:", *skipped]) if skipped else ""
     return Outcome(passed=returncode == 0 and not skipped, output=output, closing_line=closing)

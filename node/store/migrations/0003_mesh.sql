@@ -15,7 +15,9 @@ CREATE TABLE peers (
     -- The time of the newest statement by which this peer changed its key or certificate.
     rotated_us INTEGER NOT NULL,
     -- The certificate of this node that the peer holds, by its SHA-256.
-    holds TEXT NOT NULL
+    holds TEXT NOT NULL,
+    -- A certificate that the peer made for this node's key; empty for none.
+    issued TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- By name; the values are JSON, as the service that keeps them writes it.

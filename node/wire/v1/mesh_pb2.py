@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17node/wire/v1/mesh.proto\x12\x0cnode.wire.v1\"\x1f\n\x0cGreetRequest\x12\x0f\n\x07version\x18\x01 \x01(\t\"\\\n\rGreetResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0e\n\x06grants\x18\x02 \x03(\t\x12\x0e\n\x06now_us\x18\x03 \x01(\x03\x12\x0b\n\x03tls\x18\x04 \x01(\t\x12\r\n\x05group\x18\x05 \x01(\t\" \n\rAttendRequest\x12\x0f\n\x07version\x18\x01 \x01(\t\">\n\x0e\x41ttendResponse\x12\x0c\n\x04\x62\x65\x61t\x18\x01 \x01(\x04\x12\x0e\n\x06now_us\x18\x02 \x01(\x03\x12\x0e\n\x06grants\x18\x03 \x03(\t\"I\n\x0cRekeyRequest\x12\x13\n\x0b\x63\x65rtificate\x18\x01 \x01(\t\x12\x11\n\tstatement\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x0f\n\rRekeyResponse2\xd8\x01\n\x0bMeshService\x12@\n\x05Greet\x12\x1a.node.wire.v1.GreetRequest\x1a\x1b.node.wire.v1.GreetResponse\x12\x45\n\x06\x41ttend\x12\x1b.node.wire.v1.AttendRequest\x1a\x1c.node.wire.v1.AttendResponse0\x01\x12@\n\x05Rekey\x12\x1a.node.wire.v1.RekeyRequest\x1a\x1b.node.wire.v1.RekeyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17node/wire/v1/mesh.proto\x12\x0cnode.wire.v1\"\x1f\n\x0cGreetRequest\x12\x0f\n\x07version\x18\x01 \x01(\t\"l\n\rGreetResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x0e\n\x06grants\x18\x02 \x03(\t\x12\x0e\n\x06now_us\x18\x03 \x01(\x03\x12\x0b\n\x03tls\x18\x04 \x01(\t\x12\r\n\x05group\x18\x05 \x01(\t\x12\x0e\n\x06issued\x18\x06 \x01(\t\" \n\rAttendRequest\x12\x0f\n\x07version\x18\x01 \x01(\t\">\n\x0e\x41ttendResponse\x12\x0c\n\x04\x62\x65\x61t\x18\x01 \x01(\x04\x12\x0e\n\x06now_us\x18\x02 \x01(\x03\x12\x0e\n\x06grants\x18\x03 \x03(\t\"I\n\x0cRekeyRequest\x12\x13\n\x0b\x63\x65rtificate\x18\x01 \x01(\t\x12\x11\n\tstatement\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x0f\n\rRekeyResponse2\xd8\x01\n\x0bMeshService\x12@\n\x05Greet\x12\x1a.node.wire.v1.GreetRequest\x1a\x1b.node.wire.v1.GreetResponse\x12\x45\n\x06\x41ttend\x12\x1b.node.wire.v1.AttendRequest\x1a\x1c.node.wire.v1.AttendResponse0\x01\x12@\n\x05Rekey\x12\x1a.node.wire.v1.RekeyRequest\x1a\x1b.node.wire.v1.RekeyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,15 +34,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GREETREQUEST']._serialized_start=41
   _globals['_GREETREQUEST']._serialized_end=72
   _globals['_GREETRESPONSE']._serialized_start=74
-  _globals['_GREETRESPONSE']._serialized_end=166
-  _globals['_ATTENDREQUEST']._serialized_start=168
-  _globals['_ATTENDREQUEST']._serialized_end=200
-  _globals['_ATTENDRESPONSE']._serialized_start=202
-  _globals['_ATTENDRESPONSE']._serialized_end=264
-  _globals['_REKEYREQUEST']._serialized_start=266
-  _globals['_REKEYREQUEST']._serialized_end=339
-  _globals['_REKEYRESPONSE']._serialized_start=341
-  _globals['_REKEYRESPONSE']._serialized_end=356
-  _globals['_MESHSERVICE']._serialized_start=359
-  _globals['_MESHSERVICE']._serialized_end=575
+  _globals['_GREETRESPONSE']._serialized_end=182
+  _globals['_ATTENDREQUEST']._serialized_start=184
+  _globals['_ATTENDREQUEST']._serialized_end=216
+  _globals['_ATTENDRESPONSE']._serialized_start=218
+  _globals['_ATTENDRESPONSE']._serialized_end=280
+  _globals['_REKEYREQUEST']._serialized_start=282
+  _globals['_REKEYREQUEST']._serialized_end=355
+  _globals['_REKEYRESPONSE']._serialized_start=357
+  _globals['_REKEYRESPONSE']._serialized_end=372
+  _globals['_MESHSERVICE']._serialized_start=375
+  _globals['_MESHSERVICE']._serialized_end=591
 # @@protoc_insertion_point(module_scope)

@@ -13,18 +13,20 @@ class GreetRequest(_message.Message):
     def __init__(self, version: _Optional[str] = ...) -> None: ...
 
 class GreetResponse(_message.Message):
-    __slots__ = ("version", "grants", "now_us", "tls", "group")
+    __slots__ = ("version", "grants", "now_us", "tls", "group", "issued")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     GRANTS_FIELD_NUMBER: _ClassVar[int]
     NOW_US_FIELD_NUMBER: _ClassVar[int]
     TLS_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
+    ISSUED_FIELD_NUMBER: _ClassVar[int]
     version: str
     grants: _containers.RepeatedScalarFieldContainer[str]
     now_us: int
     tls: str
     group: str
-    def __init__(self, version: _Optional[str] = ..., grants: _Optional[_Iterable[str]] = ..., now_us: _Optional[int] = ..., tls: _Optional[str] = ..., group: _Optional[str] = ...) -> None: ...
+    issued: str
+    def __init__(self, version: _Optional[str] = ..., grants: _Optional[_Iterable[str]] = ..., now_us: _Optional[int] = ..., tls: _Optional[str] = ..., group: _Optional[str] = ..., issued: _Optional[str] = ...) -> None: ...
 
 class AttendRequest(_message.Message):
     __slots__ = ("version",)
