@@ -143,20 +143,21 @@ class Loop:
         pane = await self.pane(wanted)
         await until(lambda: self._shows(pane, PromptState.IDLE), f"the empty prompt of {wanted}")
         await self.type(wanted, text)
-        assert not await self._shows(pane, PromptState.IDLE)
         await press(pane, "Enter")
 
     async def type(self, wanted: str, text: str) -> None:
         """Types a line into whatever a session shows, and sees it written there, at rest."""
         pane = await self.pane(wanted)
+        # The conversation above may show the same words.
+        before = len(_with(text, await self.tmux.capture(pane)))
         await press(pane, "-l", text)
         seen: list[Screen] = []
 
         async def written() -> bool:
             seen.append(await self.tmux.capture(pane))
             # Some take an Enter right behind text for a line end, so the line must have come to rest.
-            lines = [[line for line in screen.lines if text in line] for screen in seen[-_LOOKS:]]
-            return len(lines) == _LOOKS and bool(lines[0]) and all(line == lines[0] for line in lines)
+            lines = [_with(text, screen) for screen in seen[-_LOOKS:]]
+            return len(lines) == _LOOKS and len(lines[0]) > before and all(line == lines[0] for line in lines)
 
         await until(written, f"{text!r} on the screen of {wanted}")
 
@@ -187,6 +188,10 @@ class Loop:
         found += [f"--- the model was asked {len(asked)} times; the last it was shown", shown]
         rows = await self.helio("timeline", "--limit", "40")
         return "\n".join([*found, "--- the timeline", rows, "--- the node", self.lab.told()])
+
+
+def _with(text: str, screen: Screen) -> list[str]:
+    return [line for line in screen.lines if text in line]
 
 
 async def until_came(puppet: Puppet, exchange: str, kind: str) -> list[JsonObject]:

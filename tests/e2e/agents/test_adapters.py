@@ -32,6 +32,8 @@ THEIR_FILES = {
     "opencode": (".config/opencode/opencode.json",),
     "qwen": (".qwen/settings.json", ".qwen/trustedFolders.json"),
 }
+# A conversation of two words is smaller; the programs beside it are larger.
+_CONVERSATION_BYTES = 4_194_304
 # How each writes a file when its model says so.
 WRITES = {
     "claude": ("Write", {"file_path": "{path}", "content": "x"}),
@@ -63,6 +65,13 @@ def told(on: Stage) -> list[tuple[AgentState | None, str]]:
         state = next((events[f"{row['event']}:{kind}"] for kind in kinds if f"{row['event']}:{kind}" in events), None)
         found.append((state or events.get(str(row["event"])), str(payload.get("session_id", ""))))
     return found
+
+
+def on_disk(on: Stage, text: bytes) -> bool:
+    """Whether a file in the person's home or the session's own folder holds that text."""
+    places = (on.folder / "home", on.folder / "private")
+    found = (path for place in places for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+    return any(text in path.read_bytes() for path in found if path.stat().st_size < _CONVERSATION_BYTES)
 
 
 @each_cli
@@ -111,6 +120,8 @@ def test_an_ended_agent_is_taken_up_by_its_id(adapter: Adapter, tmp_path: Path) 
         await asyncio.to_thread(on.model.wait_for, 1, adapter.name)
         await until(lambda: told(on)[-1][0] is AgentState.IDLE, "the end of the turn")
         conversation = told(on)[-1][1]
+        # Some write it down a moment after the turn has ended.
+        await until(lambda: on_disk(on, b"heliotrope"), "the conversation on disk")
         await on.tmux.kill(agent.pane)
         await until(lambda: processes.read(agent.pane.pid) is None, "the end of the agent")
         on.say(Turn(text="I have not forgotten."))

@@ -67,7 +67,12 @@ def test_a_delegate_asks_reports_and_delivers_a_file(adapter: Adapter, tmp_path:
         assert closed.text("status") == "accepted"
         assert await on.kinds(exchange) == ["brief", "ask", "answer", "report", "deliver", "close"]
         await until(lambda: on.has("dora", SessionStatus.ARCHIVED), "the putting away of the delegate")
-        assert len(await on.tmux.panes()) == 1
+        await until(lambda: alone_is(on), "the end of the delegate's terminal")
         assert len(on.asked()) == 5
 
     perform(adapter, tmp_path, play)
+
+
+async def alone_is(on: Loop) -> bool:
+    """Whether the delegator has the only terminal."""
+    return len(await on.tmux.panes()) == 1

@@ -132,12 +132,17 @@ async def _in_shell(on: Stage) -> Agent:
 
 
 async def _delivered(agent: Agent) -> bool:
-    """Whether a try, as the node makes one every few seconds, entered the notice; else it must have left nothing."""
-    await until(agent.idle, "an idle prompt")
+    """Whether a try, as the node makes one every few seconds, entered the notice."""
+    await until(lambda: _open(agent), "an idle prompt, or the notice still at it")
     outcome = (await agent.notice()).held
-    # A screen may be drawn anew, or a turn begin, between the look and the paste.
-    assert outcome in {None, HeldReason.UNKNOWN_SCREEN, HeldReason.BUSY}
+    # A screen may be drawn anew, or a turn begin, between the look and the paste; and an Enter that broke the line is
+    # pressed once more by the next try.
+    assert outcome in {None, HeldReason.UNKNOWN_SCREEN, HeldReason.BUSY, HeldReason.STANDING}
     return outcome is None
+
+
+async def _open(agent: Agent) -> bool:
+    return await agent.idle() or NOTICE in await agent.text()
 
 
 async def _shows(agent: Agent, state: PromptState) -> bool:
