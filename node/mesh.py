@@ -15,7 +15,7 @@ from node.config import MeshConfig
 from node.core import lan
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.mesh import Grant, NewKey, NodeKey, Peer, Sighting
+from node.core.mesh import Grant, LinkState, NewKey, NodeKey, Peer, Sighting
 from node.core.node_id import parse, show
 from node.core.pairing_messages import MOST_NAME_CHARS
 from node.core.pairing_run import Introduction
@@ -131,6 +131,7 @@ class Mesh:
                     group.create_task(self._discovery.run())
                     group.create_task(self._follow())
                     group.create_task(self._write())
+                    group.create_task(self._look_again())
         finally:
             self._port = None
             await self.peers.close()
@@ -169,6 +170,21 @@ class Mesh:
                 await self.peers.tick()
             except MeshError as error:
                 _log.warning("what was heard of peers is not written: %s", error.message)
+
+    async def _look_again(self) -> None:
+        """Asks peers that announce themselves and cannot be reached where they are now."""
+        while True:
+            await asyncio.sleep(self._limits.tick_s)
+            discovery = self._discovery
+            for prefix, peer in tuple(self._by_prefix.items()):
+                link = self.links.link(peer.id)
+                if discovery is None or link.state is not LinkState.DOWN or prefix not in discovery.sightings():
+                    continue
+                if link.address:
+                    discovery.forget_address(prefix, link.address)
+                sighting = await discovery.refresh(prefix)
+                if sighting is not None:
+                    self.heard(prefix, sighting.addresses)
 
     def heard(self, prefix: str, addresses: Sequence[str]) -> None:
         """A node announces itself. Implements discovery.Listener."""

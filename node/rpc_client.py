@@ -123,11 +123,6 @@ class LinkKeeper:
             )
         return line.channel
 
-    def renew(self, own: Sequence[NodeKey]) -> None:
-        """This node has a new key: every peer is told of it, and every link made anew with it."""
-        self._own = tuple(own)
-        self._anew("this node has a new key")
-
     def awake(self) -> None:
         """This machine slept: the other ends may have given its connections up, so every link is made anew."""
         self._anew("this machine slept")
@@ -337,6 +332,7 @@ class LinkKeeper:
             async for wire in call:
                 scope.reschedule(now() + self._limits.link_dead_s)
                 beat = codec_mesh.beat_from_wire(wire)
+                await self._recorded(self._book.seen(line.peer.id, address))
                 if beat.grants != got:
                     got = beat.grants
                     await self._recorded(self._book.granted(line.peer.id, got))

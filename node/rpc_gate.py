@@ -110,6 +110,8 @@ class Gate:
         async def work(context: aio.ServicerContext[bytes, bytes]) -> None:
             async with self._admitted(context) as caller:
                 given = parsed(await self._message(context, caller), request)
+                # Else it goes out with the first item, and a call that is ended in that moment cannot be ended well.
+                await context.send_initial_metadata(())
                 async with aclosing(answers(caller, given)) as stream:
                     async for item in stream:
                         await context.write(item.SerializeToString())

@@ -310,7 +310,9 @@ async def _presented(host: str, port: int, seconds: float) -> tuple[str, str]:
     finally:
         # The other end might take its time with its goodbye.
         writer.close()
-        writer.transport.abort()
+        # On Python 3.11.2 a TLS transport that is closed already cannot be told to abort.
+        with suppress(AttributeError):
+            writer.transport.abort()
     return ssl.DER_cert_to_PEM_cert(shown or b""), literal
 
 

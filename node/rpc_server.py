@@ -154,11 +154,6 @@ class MeshServer:
             # What the block raised leaves it as it was.
             raise failed.exceptions[0] from None
 
-    def renew(self, own: NodeKey) -> None:
-        """Has a new key: connections from now on are made with it, those there are stay."""
-        self._own = own
-        self._refresh()
-
     def _handlers(self) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
         return {
             f"/{SERVICE}/Greet": self.gate.unary(self._greet, pb.GreetRequest),

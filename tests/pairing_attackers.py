@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -243,7 +244,9 @@ async def channel(node: PairingNode) -> AsyncIterator[aio.Channel]:
 
 def hang_up(writer: asyncio.StreamWriter) -> None:
     writer.close()
-    writer.transport.abort()
+    # On Python 3.11.2 a TLS transport that is closed already cannot be told to abort.
+    with contextlib.suppress(AttributeError):
+        writer.transport.abort()
 
 
 def careless() -> ssl.SSLContext:

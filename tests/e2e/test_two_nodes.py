@@ -127,7 +127,7 @@ def test_a_new_key_is_taken_for_the_old_one_by_a_peer_that_was_away() -> None:
             assert await laptop.stop() == 0
             ids = [before["id"]]
             for _ in range(2):
-                ids.append(json.loads(await studio.helio("id", "rotate", "--yes", "--json"))["id"])
+                ids.append(json.loads((await studio.helio("id", "rotate", "--yes", "--json")).splitlines()[0])["id"])
                 assert await studio.stop() == 0
                 await studio.start()
             await laptop.start()
