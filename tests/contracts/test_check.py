@@ -53,8 +53,12 @@ def test_selection_becomes_arguments() -> None:
     assert chosen[-3:] == ["--ignore=tests/e2e", "-k", "store and not slow"]
     everything = arguments(Selection(expression=None, fast=False), report)
     assert "-k" not in everything
-    assert not [chosen for chosen in everything if chosen.startswith("--ignore")]
-    assert "--ignore=tests/e2e/agents" in arguments(Selection(expression=None, fast=False, agents=False), report)
+    assert [chosen for chosen in everything if chosen.startswith("--ignore")] == ["--ignore=tests/e2e/agents"]
+    agents = arguments(Selection(expression=None, fast=False), report, folder="tests/e2e/agents")
+    assert agents[-1] == "tests/e2e/agents"
+    assert not [chosen for chosen in agents if chosen.startswith("--ignore")]
+    again = arguments(Selection(expression=None, fast=False), report, folder="tests/e2e/agents", again=True)
+    assert {"--last-failed", "--numprocesses=0"} <= set(again)
 
 
 REPORT = """<testsuites><testsuite>

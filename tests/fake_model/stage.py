@@ -29,6 +29,7 @@ NOTICE = "[heliograph] A message waits for you. Call the read_inbox tool of heli
 THEIRS = "theirs"
 _PATIENCE_S = 90.0
 _SETTLED_S = 0.5
+_STANDS_S = 5.0
 
 
 async def until(condition: Callable[[], bool] | Callable[[], Awaitable[bool]], what: str) -> None:
@@ -147,6 +148,14 @@ class Agent:
         typed = clock()
         await until(lambda: clock() >= typed + _SETTLED_S, "the settling of the text")
         await press(self.pane, "Enter")
+        try:
+            await waiting.until(lambda: self._taken(text), "the entering of the line", seconds=_STANDS_S, pause_s=0.1)
+        except TimeoutError:
+            # As a person does who sees the line still standing there: on a busy machine an Enter may only break it.
+            await press(self.pane, "Enter")
+
+    async def _taken(self, text: str) -> bool:
+        return await self.shows() is not PromptState.DRAFT or text not in await self.text()
 
 
 @asynccontextmanager

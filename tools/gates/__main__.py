@@ -25,8 +25,12 @@ def all_gates(selection: Selection, *, strict: bool) -> list[Gate]:
         command_gate("generated code", "python", "tools/gen_proto.py", "--check"),
         command_gate("tool catalogue", "python", "-m", "tools.gen_catalogue", "--check"),
         wheel.gate(),
-        *([tests_gate.agent_clis(strict=strict)] if selection.agents and not selection.fast else []),
         tests_gate.gate(selection, strict=strict),
+        *(
+            [tests_gate.agent_clis(strict=strict), tests_gate.agents_gate(selection, strict=strict)]
+            if selection.agents and not selection.fast
+            else []
+        ),
     ]
 
 
