@@ -53,6 +53,11 @@ def new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
+def late() -> Person:
+    """A node whose id stands behind those of most others, so that its turn comes late."""
+    return max((person() for _ in range(8)), key=lambda who: who.id)
+
+
 def has_a_root(who: Person, trust: TrustTwin) -> bool:
     """Whether a pairing that is the oldest, and whose certificate is not needed as a root, is one in the first turn."""
     return who.id in {peer.id for peer in chosen(trust.peers(), lambda peer: peer.id == who.id, room=4, turn=0)}
@@ -85,7 +90,7 @@ async def crowded(folder: Path, *more: Peer) -> AsyncIterator[tuple[Person, Trus
 
 @scenario
 async def test_a_peer_for_which_there_is_no_room_connects_with_what_it_was_issued(tmp_path: Path) -> None:
-    a, b = person(), person()
+    a, b = late(), person()
     at_b = TrustTwin(a.peer(), *crowd(2))
     async with serving(b, at_b, limits=FEW, folder=tmp_path) as port:
         at_a = TrustTwin(b.peer(f"127.0.0.1:{port}"))
@@ -261,7 +266,7 @@ async def test_another_key_is_not_dialled_with_what_was_issued_for_the_former(tm
 
 @scenario
 async def test_whoever_is_left_over_has_a_turn(tmp_path: Path) -> None:
-    a, b = person(), person()
+    a, b = late(), person()
     at_b = TrustTwin(a.peer(), *crowd(5))
     while has_a_root(a, at_b):
         at_b = TrustTwin(a.peer(), *crowd(5))
