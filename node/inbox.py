@@ -17,7 +17,7 @@ from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Exchange, Status
+from node.core.model import Address, Exchange, SessionStatus, Status
 from node.core.transfer import Attachment
 from node.ledger import OPENINGS, Ledger, label_of
 from node.ports import Blocked, Reader, Store, Tx
@@ -143,6 +143,10 @@ class Inbox:
 
     def _settle(self, tx: Tx, *, call: str) -> tuple[Address, ...]:
         record = tx.call(call)
+        session = tx.session(record.session) if record is not None else None
+        if session is not None and session.status is SessionStatus.ENDED:
+            # Its shim outlived the agent by a moment and took what no model will be shown.
+            return self._give_back(tx, call=call)
         if record is not None and record.state != "abandoned":
             tx.set_call(call, "settled")
         changed: list[Address] = []

@@ -240,7 +240,9 @@ class Launcher:
         deadline = clock() + self._limits.resume_proof_s
         while pane in await self._terminals.panes():
             session = await self._store.read(lambda reader: reader.session(session_id))
-            if clock() >= deadline or session is None or session.state is not AgentState.UNKNOWN:
+            # That it ends is a word of it, too, and no sign that it stays.
+            spoke = session is None or session.state not in {AgentState.UNKNOWN, AgentState.ENDED}
+            if clock() >= deadline or spoke:
                 return True
             await asyncio.sleep(_LOOK_AGAIN_S)
         return False

@@ -136,6 +136,35 @@ async def test_what_an_agent_took_just_before_its_end_is_told_again_unless_its_t
 
 
 @scenario
+async def test_what_the_shim_of_an_ended_agent_takes_is_unread_again(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await delegate.read()
+        await at.sessions.set(delegate.session.id, AgentState.BUSY, None)
+        await ended(at, delegate)
+        await boss.send(Steer(exchange=None, text="Go on."))
+        assert len((await delegate.read()).taken) == 1
+        unread = await at.mesh.store.read(lambda reader: reader.unread(delegate.address, None, 10))
+        assert [message.text for message in unread] == ["Go on."]
+        assert await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id))
+
+
+@scenario
+async def test_an_agent_whose_only_word_is_that_it_ends_does_not_stay(tmp_path: Path) -> None:
+    async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
+        boss, delegate = await claude_delegate(at, tmp_path)
+        await ended(at, delegate)
+        await boss.send(Steer(exchange=None, text="Go on."))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(at.launcher.launch_due())
+            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
+                await at.mesh.caught_up()
+            await at.sessions.set(delegate.session.id, AgentState.ENDED, None)
+            await ended(at, delegate)
+        assert [row["decision"] for row in await at.mesh.rows(engine="session")][-1] == "started_fresh"
+
+
+@scenario
 async def test_one_that_had_its_message_for_long_and_left_is_not_woken(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
         boss, delegate = await claude_delegate(at, tmp_path)
