@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
-from node.core.mesh import Beat, Grant, Greeting, NewKey
+from node.core.mesh import Beat, Grant, Greeting
+from node.core.rotation import Step
 from node.wire.v1 import mesh_pb2 as pb
 
 CERTIFICATE_BYTES: Final = 4_096
@@ -62,11 +63,11 @@ def beat_from_wire(wire: pb.AttendResponse) -> Beat:
     return Beat(number=wire.beat, now_us=_time(wire.now_us), grants=_grants(wire.grants))
 
 
-def new_key_to_wire(new: NewKey) -> pb.RekeyRequest:
+def new_key_to_wire(new: Step) -> pb.RekeyRequest:
     return pb.RekeyRequest(certificate=new.certificate, statement=new.statement, signature=new.signature)
 
 
-def new_key_from_wire(wire: pb.RekeyRequest) -> NewKey:
+def new_key_from_wire(wire: pb.RekeyRequest) -> Step:
     for what, size, most in (
         ("certificate", len(wire.certificate), CERTIFICATE_BYTES),
         ("statement", len(wire.statement), STATEMENT_BYTES),
@@ -74,7 +75,7 @@ def new_key_from_wire(wire: pb.RekeyRequest) -> NewKey:
     ):
         if not 0 < size <= most:
             raise _malformed(f"its {what} has {size} bytes, and 1 to {most} are possible")
-    return NewKey(certificate=wire.certificate, statement=wire.statement, signature=wire.signature)
+    return Step(certificate=wire.certificate, statement=wire.statement, signature=wire.signature)
 
 
 def _grant_names(grants: frozenset[Grant]) -> list[str]:

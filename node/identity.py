@@ -8,7 +8,6 @@ it was before there were others.
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import os
@@ -23,8 +22,9 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from node import certificates
-from node.core import rotation
+from node.core import rotation, trust
 from node.core.errors import ErrorCode, MeshError
+from node.core.node_id import show
 from node.core.rotation import Claim, Step
 from node.platform import durability
 from node.ports import Clock, Entropy
@@ -131,7 +131,7 @@ class AuthorityFile:
 
 def node_id_of(key: ec.EllipticCurvePublicKey) -> str:
     """The node id that belongs to a public key."""
-    return base64.b32encode(bytes.fromhex(certificates.spki_hash(key))).decode("ascii").lower().rstrip("=")
+    return trust.node_id_of(certificates.spki_hash(key))
 
 
 def load_or_create(folder: Path, *, now_us: int, entropy: Entropy) -> Identity:
@@ -327,3 +327,32 @@ def _flush_folder(folder: Path) -> None:
         durability.flush(descriptor)
     finally:
         os.close(descriptor)
+
+
+class Signer:
+    """This node's key, as far as pairing needs it. Implements ports_mesh.Signer."""
+
+    def __init__(self, me: Identity) -> None:
+        self._me = me
+        self._keys = certificates.CertificateKeys()
+
+    @property
+    def certificate(self) -> str:
+        """The one in use."""
+        return self._me.certificate
+
+    def sign(self, statement: bytes) -> bytes:
+        """With this node's key."""
+        return certificates.sign(self._me.key, statement)
+
+    def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
+        """Whether the signature is of the key of a node's certificate; False for one that is unfit, too."""
+        try:
+            return self._keys.signed(certificate, statement, signature)
+        except MeshError:
+            return False
+
+
+def shown_id(certificate: str) -> str:
+    """The id of the node with that certificate as people read it; INVALID_ARGUMENT for one that no node has."""
+    return show(node_id_of(certificates.public_key(certificate)))

@@ -15,15 +15,15 @@ from node.config import MeshConfig
 from node.core import lan
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.mesh import Grant, LinkState, NewKey, NodeKey, Peer, Sighting
+from node.core.mesh import Grant, LinkState, NodeKey, Peer, Sighting
 from node.core.node_id import parse, show
 from node.core.pairing_messages import MOST_NAME_CHARS
 from node.core.pairing_run import Introduction
 from node.core.sightings import PREFIX_CHARS
 from node.core.trust import plain_id
-from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
+from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView, view_peer
 from node.discovery import Discovery
-from node.identity import AuthorityFile, Identity
+from node.identity import AuthorityFile, Identity, Signer, shown_id
 from node.ledger import Ledger
 from node.pairing_desk import PairingDesk
 from node.pake import Pake
@@ -100,11 +100,11 @@ class Mesh:
             limits=limits,
             net=PairingNet(self._me, limits, host=config.host),
             pake=Pake(entropy),
-            signer=_Signer(self._me),
+            signer=Signer(self._me),
             trust=self.peers,
             me=self._introduction,
             find=self._address_of,
-            identify=_identify,
+            identify=shown_id,
             port=config.pairing_port,
             where=self._own_address,
         )
@@ -231,17 +231,7 @@ class Mesh:
 
     def peer_view(self, peer: Peer) -> PeerView:
         """A peer and the link to it."""
-        return PeerView(
-            id=peer.id,
-            shown=show(peer.id),
-            name=peer.name,
-            addresses=peer.addresses,
-            given=peer.given,
-            got=peer.got,
-            paired_us=peer.paired_us,
-            seen_us=peer.seen_us,
-            link=self.links.link(peer.id),
-        )
+        return view_peer(peer, self.links.link(peer.id))
 
     def _found(self, instance: str, sighting: Sighting) -> FoundView:
         peer = self._peer_of(sighting.prefix)
@@ -285,39 +275,12 @@ class Mesh:
         return f"{found[0].addresses[0].rpartition(':')[0]}:{self._config.pairing_port}"
 
 
-class _Signer:
-    """This node's key, as far as pairing needs it. Implements ports_mesh.Signer."""
-
-    def __init__(self, me: Identity) -> None:
-        self._me = me
-        self.certificate = me.certificate
-
-    def sign(self, statement: bytes) -> bytes:
-        """With this node's key."""
-        return certificates.sign(self._me.key, statement)
-
-    def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
-        """Whether the signature is of the key of a node's certificate."""
-        try:
-            key = certificates.public_key(certificate)
-        except MeshError:
-            return False
-        return certificates.signed(key, statement, signature)
-
-
-def _identify(certificate: str) -> str:
-    return show(identity.node_id_of(certificates.public_key(certificate)))
-
-
 def _node_key(generation: Identity) -> NodeKey:
-    step = generation.step
     return NodeKey(
         key=generation.key_pem,
         certificate=generation.certificate,
         fingerprint=generation.fingerprint,
-        step=None
-        if step is None
-        else NewKey(certificate=step.certificate, statement=step.statement, signature=step.signature),
+        step=generation.step,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, Link, LinkState, Paired, Peer
-from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
+from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView, view_peer
 from node.ports_mesh import PairingWish
 
 
@@ -84,17 +84,7 @@ class Among:
         return replace(self.now, peers=tuple(self.peer_view(one) for one in self.trusted.known.values()))
 
     def peer_view(self, peer: Peer) -> PeerView:
-        return PeerView(
-            id=peer.id,
-            shown=peer.id[:7].upper(),
-            name=peer.name,
-            addresses=peer.addresses,
-            given=peer.given,
-            got=peer.got,
-            paired_us=peer.paired_us,
-            seen_us=peer.seen_us,
-            link=self.links.get(peer.id, Link(state=LinkState.OFF, since_us=0)),
-        )
+        return view_peer(peer, self.links.get(peer.id, Link(state=LinkState.OFF, since_us=0)))
 
 
 class Pairings:

@@ -14,17 +14,15 @@ from typing import TypeVar
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from node import certificates, identity
 from node.classifier import RuleScreener
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
-from node.core.node_id import show
 from node.core.pairing_events import Unreadable
 from node.core.pairing_messages import Message
 from node.core.pairing_run import Introduction
 from node.core.views_mesh import PairingEvent, PairingStep
-from node.identity import Identity
+from node.identity import Identity, Signer, shown_id
 from node.pairing_desk import GATE, PairingDesk
 from node.pake import Pake
 from node.peers import Peers
@@ -51,24 +49,6 @@ def new_identity() -> Identity:
     return Identity(key=key, certificate=certificate(key))
 
 
-class Signer:
-    """Implements ports_mesh.Signer with a node's key."""
-
-    def __init__(self, me: Identity) -> None:
-        self._me = me
-        self.certificate = me.certificate
-
-    def sign(self, statement: bytes) -> bytes:
-        return certificates.sign(self._me.key, statement)
-
-    def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
-        try:
-            key = certificates.public_key(certificate)
-        except MeshError:
-            return False
-        return certificates.signed(key, statement, signature)
-
-
 class FragileStore:
     """A store that refuses writes while it is `broken`, as on a disk which is full."""
 
@@ -83,10 +63,6 @@ class FragileStore:
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         return await self._store.read(work)
-
-
-def shown_id(certificate: str) -> str:
-    return show(identity.node_id_of(certificates.public_key(certificate)))
 
 
 class Talk:

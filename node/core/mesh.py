@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from node.core.rotation import Step
+
 
 class Grant(StrEnum):
     """What one node lets another do. Directed: what A grants to B says nothing of what B grants to A."""
@@ -136,15 +138,6 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewKey:
-    """A peer's next certificate (PEM), and the statement about it that its key so far has signed."""
-
-    certificate: str
-    statement: bytes
-    signature: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKey:
     """What this node proves itself with: its private key (PEM, PKCS #8) and its certificate (PEM).
 
@@ -154,4 +147,4 @@ class NodeKey:
     key: bytes = field(repr=False)
     certificate: str
     fingerprint: str = ""
-    step: NewKey | None = None
+    step: Step | None = None

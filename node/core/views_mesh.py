@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from node.core.mesh import Grant, Link
+from node.core.mesh import Grant, Link, Peer
+from node.core.node_id import show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,21 @@ class PeerView:
     paired_us: int
     seen_us: int | None
     link: Link
+
+
+def view_peer(peer: Peer, link: Link) -> PeerView:
+    """A peer and its link as people are shown them."""
+    return PeerView(
+        id=peer.id,
+        shown=show(peer.id),
+        name=peer.name,
+        addresses=peer.addresses,
+        given=peer.given,
+        got=peer.got,
+        paired_us=peer.paired_us,
+        seen_us=peer.seen_us,
+        link=link,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
-from node.core.mesh import Grant, Link, LinkState, NewKey, NodeKey
+from node.core.mesh import Grant, Link, LinkState, NodeKey
+from node.core.rotation import Step
 from node.ports import Entropy
 from node.rpc_client import LinkKeeper
 from tests.integration.mesh import refused, scenario
@@ -297,8 +298,8 @@ async def test_a_peer_that_holds_an_older_key_is_led_to_the_newest_one_by_one() 
     """It was away while this node changed its key twice; each hand-over is told with the key that it knows."""
     first, second, third, b = person(), person(), person(), person()
 
-    def step(of: Person) -> NewKey:
-        return NewKey(certificate=of.certificate, statement=b"said", signature=b"signed")
+    def step(of: Person) -> Step:
+        return Step(certificate=of.certificate, statement=b"said", signature=b"signed")
 
     own = (first.own, replace(second.own, step=step(second)), replace(third.own, step=step(third)))
 
@@ -326,7 +327,7 @@ async def test_a_peer_that_holds_an_older_key_is_led_to_the_newest_one_by_one() 
 @scenario
 async def test_a_hand_over_whose_answer_was_lost_is_found_out() -> None:
     first, second, b = person(), person(), person()
-    new = NewKey(certificate=second.certificate, statement=b"said", signature=b"signed")
+    new = Step(certificate=second.certificate, statement=b"said", signature=b"signed")
     at_b = TrustTwin(second.peer())
     async with serving(b, at_b, limits=QUICK) as port:
         known = replace(b.peer(f"127.0.0.1:{port}"), holds=first.own.fingerprint)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from node import codec_mesh as codec
 from node.core.errors import ErrorCode, MeshError
-from node.core.mesh import Beat, Grant, Greeting, NewKey
+from node.core.mesh import Beat, Grant, Greeting
+from node.core.rotation import Step
 from node.wire.v1 import mesh_pb2 as pb
 
 WORD = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._+-]{0,31}\Z")
@@ -26,7 +27,7 @@ GREETINGS = st.builds(
 )
 BEATS = st.builds(Beat, number=st.integers(1, 2**64 - 1), now_us=TIME, grants=GRANTS)
 KEYS = st.builds(
-    NewKey,
+    Step,
     certificate=st.text(st.characters(codec="ascii"), min_size=1, max_size=codec.CERTIFICATE_BYTES),
     statement=st.binary(min_size=1, max_size=codec.STATEMENT_BYTES),
     signature=st.binary(min_size=1, max_size=codec.SIGNATURE_BYTES),
@@ -46,7 +47,7 @@ def test_beats_pass_whole(beat: Beat) -> None:
 
 
 @given(KEYS)
-def test_new_keys_pass_whole(new: NewKey) -> None:
+def test_new_keys_pass_whole(new: Step) -> None:
     wire = pb.RekeyRequest.FromString(codec.new_key_to_wire(new).SerializeToString())
     assert codec.new_key_from_wire(wire) == new
 
