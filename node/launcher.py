@@ -331,6 +331,7 @@ class Launcher:
         tx.put_session(now)
         tx.drop_launch(session_id)
         tx.hasten(session_id, self._ledger.now_us())
+        tx.started_with(session_id)
         self._ledger.session_row(tx, now, decision)
         return self._lifecycle.resumed(tx, session_id)
 

@@ -121,18 +121,22 @@ class Ledger:
         side = self._side(tx, exchange, message, "" if withheld else shown)
         tx.append(self._row(tx, exchange, message, draft.verdict), side)
         if not withheld and to.session is not None:
-            if draft.kind in WORTH_WAKING:
-                self.wake(tx, to.session)
             if draft.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
             else:
                 self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
         return exchange, message
 
-    def wake(self, tx: Tx, session_id: str) -> None:
-        """An agent that ended is started again for a message, if the node knows how."""
+    def wake(self, tx: Tx, session_id: str, messages: Sequence[Message]) -> None:
+        """An agent that ended is started again for these, if they are worth it and the node knows how.
+
+        One of them that agents have taken and ended with too often may be why they end: nobody is started for that.
+        """
         session = tx.session(session_id)
-        if session is not None and session.status is SessionStatus.ENDED and session.profile in self.resumable:
+        if session is None or session.status is not SessionStatus.ENDED or session.profile not in self.resumable:
+            return
+        most = self._limits.message_returns
+        if any(one.kind in _WORTH_WAKING and tx.returned(one.id) <= most for one in messages):
             tx.add_effect(Launch(session=session_id), self.now_us())
 
     def give_back(self, tx: Tx, call: str) -> tuple[tuple[Message, Address], ...]:
@@ -163,9 +167,10 @@ class Ledger:
         return message
 
     def owe_notice(self, tx: Tx, message: Message, session: str, *, quiet: bool) -> None:
-        """Puts the notice for a landed message into the outbox."""
+        """Puts the notice for a landed message into the outbox; an agent that ended is started to be told."""
         wait_us = self._limits.report_quiet_s * 1_000_000 if quiet else NOTICE_GRACE_US
-        tx.add_effect(Notify(session=session, message=message.id, quiet=quiet), self.now_us() + wait_us)
+        tx.add_effect(Notify(session=session, message=message.id, quiet=quiet), self.now_us(), wait_us=wait_us)
+        self.wake(tx, session, (message,))
 
     def write_notes(self, tx: Tx, exchange: Exchange, notes: Sequence[Note]) -> Exchange:
         """Writes what the node itself has to say."""
@@ -333,7 +338,7 @@ _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
 OPENINGS = frozenset({MessageKind.BRIEF, MessageKind.REQUEST})
 # What an agent that ended is started again for. Nobody is for a farewell, which would bring a closed delegate back, nor
 # for progress or a word of the node's own, of which some come when whole families of agents end.
-WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
+_WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
 
 
 def engine_of(kind: Kind) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from node.core import delegation
 from node.core.delegation import Note
-from node.core.model import Address, AgentState, End, Exchange, MessageKind, Session, Status
-from node.ledger import WORTH_WAKING, Ledger
+from node.core.limits import Limits
+from node.core.model import Address, End, Exchange, MessageKind, Status
+from node.ledger import Ledger
 from node.ports import Tx
 
-_AT_ONCE: Final = 20
-# How long an agent may take to leave, and still take what its model is not shown.
-_LEAVING_US: Final = 8_000_000
+_SECOND_US = 1_000_000
 
 
 class Lifecycle:
@@ -22,26 +20,24 @@ class Lifecycle:
     Each method gives the exchanges that changed; whoever waits at their ends is to be woken after the commit.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, limits: Limits) -> None:
         self._ledger = ledger
+        self._limits = limits
 
     def ended(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
         """Tells each opener, once an ending, that this worker's agent ended without delivering."""
         return self._step_all(tx, session_id, delegation.WorkerEnded())
 
-    def ended_meanwhile(self, tx: Tx, session: Session, since_us: int) -> None:
+    def ended_meanwhile(self, tx: Tx, session_id: str, since_us: int, *, resting: bool) -> None:
         """An agent ended, last seen at `since_us`: what came since, or was taken while it left, reached no model.
 
-        Such a message is unread, and the agent is started again for it: twice is better than never.
+        Such a message is unread, and the agent is started again for it: twice is better than never. One that was
+        `resting` had ended the turn in which it was told.
         """
-        address = Address(node=self._ledger.node, session=session.id)
-        missed = [one for one in tx.unread(address, None, _AT_ONCE) if one.ladder.recorded_us >= since_us]
-        # One that rests has ended the turn in which it was told. Others take some seconds to leave.
-        if session.state is not AgentState.IDLE:
-            for call in tx.calls_that_took(session.id, since_us - _LEAVING_US):
-                missed += [message for message, _ in self._ledger.give_back(tx, call)]
-        if any(message.kind in WORTH_WAKING for message in missed):
-            self._ledger.wake(tx, session.id)
+        self._ledger.wake(tx, session_id, tx.owed_since(session_id, since_us))
+        if not resting:
+            for call in tx.calls_that_took(session_id, since_us - self._limits.agent_leaving_s * _SECOND_US):
+                self._ledger.give_back(tx, call)
 
     def resumed(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
         """The worker's agent runs again."""

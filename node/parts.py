@@ -176,7 +176,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             bells.add(ringer)
         screener = RuleScreener()
         broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=limits)
-        lifecycle = Lifecycle(ledger)
+        lifecycle = Lifecycle(ledger, limits)
         approvals = Approvals(store=store, ledger=ledger, limits=limits)
         attachments = Attachments(
             store=store,

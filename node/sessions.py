@@ -54,8 +54,9 @@ class Sessions:
         self._lifecycle = lifecycle
         self._bells = bells
         self._ledger = ledger
-        # When each running session was last seen to run.
-        self._alive_us: dict[str, int] = {}
+        # When all running sessions were last looked at, and who of them ended its turn before it said that it leaves.
+        self._looked_us = ledger.now_us()
+        self._rested: set[str] = set()
         self._limits = limits
         self._equipment = equipment
         self._places = places
@@ -269,6 +270,10 @@ class Sessions:
         def work(tx: Tx) -> None:
             now = tx.session(session_id)
             if now is not None and now.status is SessionStatus.RUNNING:
+                if state is not AgentState.ENDED:
+                    self._rested.discard(session_id)
+                elif now.state is AgentState.IDLE:
+                    self._rested.add(session_id)
                 kept = conversation.id if conversation is not None else now.conversation
                 tx.put_session(self._changed(now, state=state, conversation=kept))
 
@@ -280,17 +285,18 @@ class Sessions:
         sessions = await self._store.read(lambda reader: reader.sessions())
         now = self._ledger.now_us()
         panes = set(await self._terminals.panes())
-        before, self._alive_us = self._alive_us, {}
-        for session in sessions:
-            if session.status is not SessionStatus.RUNNING or session.pane is None:
+        running = [s for s in sessions if s.status is SessionStatus.RUNNING]
+        self._rested.intersection_update(s.id for s in running)
+        for session in running:
+            if session.pane is None:
                 continue
             if session.pane not in panes:
-                await self._note_end(session, before.get(session.id))
+                await self._note_end(session)
             else:
-                self._alive_us[session.id] = now
                 await self._terminals.wake_suspended(session.pane, adapter_named(session.profile).prompt)
+        self._looked_us = now
 
-    async def _note_end(self, session: Session, alive_us: int | None) -> None:
+    async def _note_end(self, session: Session) -> None:
         ended = self._changed(session, status=SessionStatus.ENDED, state=AgentState.ENDED)
 
         def work(tx: Tx) -> tuple[Exchange, ...]:
@@ -300,8 +306,8 @@ class Sessions:
             self._put(
                 tx, replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation), "ended"
             )
-            if alive_us is not None:
-                self._lifecycle.ended_meanwhile(tx, now, alive_us)
+            resting = now.state is AgentState.IDLE or session.id in self._rested
+            self._lifecycle.ended_meanwhile(tx, session.id, self._looked_us, resting=resting)
             # One that is just being resumed may be started afresh: what came of that is told by whoever tries it.
             return () if tx.launching(session.id) else self._lifecycle.ended(tx, session.id)
 

@@ -41,6 +41,10 @@ class Limits:
     agent_busy_quiet_s: int = 90
     agent_doubt_quiet_s: int = 10
     agent_dialog_quiet_s: int = 600
+    # How long an agent that is told to leave may take, and still take what its model is not shown.
+    agent_leaving_s: int = 8
+    # How often agents may end with a message in hand and be started again for it.
+    message_returns: int = 3
     turn_continuations: int = 4
     hooks_at_once: int = 128
     notice_held_s: int = 900

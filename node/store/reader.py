@@ -277,6 +277,21 @@ class SqliteReader(MeshReader):
         )
         return tuple(_approval_of(row) for row in rows)
 
+    def owed_since(self, session_id: str, since_us: int) -> tuple[Message, ...]:
+        """Unread messages for a session that came, or came back, since then and since its agent was started."""
+        rows = self._all(
+            f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE landed_us IS NOT NULL AND read_us IS NULL AND lease IS NULL "
+            "AND id IN (SELECT message FROM outbox WHERE kind = 'notify' AND session = ? AND owed_us >= ?)",
+            session_id,
+            since_us,
+        )
+        return tuple(message_of(row) for row in rows)
+
+    def returned(self, message_id: str) -> int:
+        """How often a message that was taken became unread again."""
+        row = self._one("SELECT returned FROM messages WHERE id = ?", message_id)
+        return int(row["returned"]) if row else 0
+
     def calls_that_took(self, session_id: str, since_us: int) -> tuple[str, ...]:
         """The newest call of a session, if it took messages that count as read since then."""
         rows = self._all(

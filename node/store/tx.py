@@ -136,22 +136,21 @@ class SqliteTx(SqliteReader, MeshTx):
         """Remembers what the command of that key came to."""
         self._db.execute("INSERT INTO commands VALUES (?, ?, ?, ?)", (key, exchange_id, message_id, now_us))
 
-    def add_effect(self, effect: Effect, due_us: int) -> None:
-        """Puts an effect into the outbox."""
+    def add_effect(self, effect: Effect, now_us: int, *, wait_us: int = 0) -> None:
+        """Puts an effect into the outbox, due in `wait_us`."""
         match effect:
             case Notify(session=session, message=message):
-                self._add_outbox("notify", session, message, due_us)
+                self._add_outbox("notify", session, message, now_us, wait_us)
             case ArchiveSession(session=session):
-                self._add_outbox("archive", session, "", due_us)
+                self._add_outbox("archive", session, "", now_us, wait_us)
             case Launch(session=session):
-                self._add_outbox("launch", session, "", due_us)
+                self._add_outbox("launch", session, "", now_us, wait_us)
             case Land(session=session, message=message):
-                self._add_outbox("land", session, message, due_us)
+                self._add_outbox("land", session, message, now_us, wait_us)
 
-    def _add_outbox(self, kind: str, session: str, message: str, due_us: int) -> None:
-        self._db.execute(
-            "INSERT INTO outbox (kind, session, message, due_us) VALUES (?, ?, ?, ?)", (kind, session, message, due_us)
-        )
+    def _add_outbox(self, kind: str, session: str, message: str, now_us: int, wait_us: int) -> None:
+        values = (kind, session, message, now_us + wait_us, now_us)
+        self._db.execute("INSERT INTO outbox (kind, session, message, due_us, owed_us) VALUES (?, ?, ?, ?, ?)", values)
 
     def put_off(self, outbox: int, due_us: int, *, unproven: bool = False) -> None:
         """Makes an effect due again later; `unproven` when it may have been done, which is counted."""
@@ -170,6 +169,10 @@ class SqliteTx(SqliteReader, MeshTx):
             "(SELECT 1 FROM messages AS m WHERE m.id = outbox.message AND m.held IS NOT NULL)",
             (now_us, session_id),
         )
+
+    def started_with(self, session_id: str) -> None:
+        """What is owed to a session by now is what its agent was started with: it is no news when that ends."""
+        self._db.execute("UPDATE outbox SET owed_us = 0 WHERE kind = 'notify' AND session = ?", (session_id,))
 
     def open_call(self, call: CallRecord) -> None:
         """Remembers a call; one that is known already runs again under its first key."""
@@ -200,7 +203,9 @@ class SqliteTx(SqliteReader, MeshTx):
         """Makes all that a call took unread again, even what counted as read; gives what changed."""
         rows = self._all(f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE taken_by = ?", call_id)
         self._db.execute(
-            "UPDATE messages SET lease = NULL, taken_by = NULL, read_us = NULL WHERE taken_by = ?", (call_id,)
+            "UPDATE messages SET lease = NULL, taken_by = NULL, read_us = NULL, returned = returned + 1 "
+            "WHERE taken_by = ?",
+            (call_id,),
         )
         return tuple(message_of(row) for row in rows)
 

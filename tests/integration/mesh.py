@@ -225,17 +225,17 @@ class Mesh:
 
     async def ends(self, agent: Agent) -> None:
         """The agent's terminal ends."""
-        lifecycle = Lifecycle(self.ledger)
+        lifecycle = Lifecycle(self.ledger, self.limits)
         await self.store.write(lambda tx: lifecycle.ended(tx, agent.session.id), lambda e: self.bells.ring(ends(e)))
 
     async def resumes(self, agent: Agent) -> None:
         """The agent runs again."""
-        lifecycle = Lifecycle(self.ledger)
+        lifecycle = Lifecycle(self.ledger, self.limits)
         await self.store.write(lambda tx: lifecycle.resumed(tx, agent.session.id))
 
     async def removes(self, agent: Agent) -> tuple[str, ...]:
         """The agent's session is deleted; the exchanges which failed with it."""
-        lifecycle = Lifecycle(self.ledger)
+        lifecycle = Lifecycle(self.ledger, self.limits)
         changed = await self.store.write(
             lambda tx: lifecycle.removed(tx, agent.session.id), lambda e: self.bells.ring(ends(e))
         )

@@ -22,7 +22,7 @@ from node.core import workspace as rules
 from node.core.commands import Delegate, Receipt
 from node.core.errors import MeshError
 from node.core.limits import Limits
-from node.core.model import Exchange, Message, Session
+from node.core.model import Exchange, Message, Session, SessionStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.workspace import Workspace, WorkspaceState
 from node.equipment import Equipment
@@ -36,6 +36,7 @@ from node.workrooms import Workrooms
 from node.workspaces import Wrapped
 from node.worktrees import Worktrees
 from tests.integration.mesh import Agent, CountedEntropy, ManualClock, Mesh
+from tests.waiting import until
 
 RESUMABLE = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
 
@@ -189,7 +190,7 @@ class Workshop:
         workrooms = Workrooms(store=store, drivers=drivers, ledger=ledger)
         equipment = Equipment(folder=home / "agents", helio=("helio",))
         environment = {"PATH": os.environ["PATH"], "HELIOGRAPH_HOME": str(home), "WHOSE": "the node's"}
-        lifecycle = Lifecycle(ledger)
+        lifecycle = Lifecycle(ledger, limits)
         launcher = Launcher(
             store=store, terminals=terminals, grounds=grounds, lifecycle=lifecycle, bells=bells, ledger=ledger,
             limits=limits, equipment=equipment, places=workrooms, environment=environment,
@@ -251,6 +252,34 @@ class Workshop:
 
     async def messages(self, receipt: Receipt) -> tuple[Message, ...]:
         return await self.mesh.store.read(lambda reader: reader.messages(receipt.exchange.id))
+
+    async def gone(self, agent: Agent) -> None:
+        """The agent's terminal is gone, and the node has seen it."""
+        session = await self.session(agent.session.id)
+        assert session is not None
+        assert session.pane is not None
+        self.terminals.alive.pop(session.pane, None)
+        await self.sessions.watch_once()
+
+    async def launching(self, agent: Agent) -> bool:
+        """Whether the agent is about to be started, or started again."""
+        return await self.mesh.store.read(lambda reader: reader.launching(agent.session.id))
+
+    async def runs_again(self, agent: Agent) -> None:
+        """Until the agent's session runs, which somebody else sees to meanwhile."""
+
+        async def running() -> bool:
+            session = await self.session(agent.session.id)
+            return session is not None and session.status is SessionStatus.RUNNING
+
+        await until(running)
+
+    async def claude_delegate(self, path: Path) -> tuple[Agent, Agent]:
+        """A delegator, and its delegate in Claude Code, which resumes by a conversation."""
+        bin_folder = program(path / "bin", "claude")
+        boss = await self.seat("boss", path, {"PATH": str(bin_folder)})
+        _, delegate = await self.delegated(boss, tool="claude")
+        return boss, delegate
 
     async def archive_due(self) -> None:
         """What the daemon does every tick."""

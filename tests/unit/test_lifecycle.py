@@ -18,21 +18,14 @@ from tests.integration.mesh import Agent, pane_of, scenario, texts
 from tests.integration.workshop import Workshop, program, workshop
 
 
-async def gone(at: Workshop, agent: Agent) -> None:
-    session = await at.session(agent.session.id)
-    assert session is not None
-    assert session.pane is not None
-    at.terminals.alive.pop(session.pane, None)
-    await at.sessions.watch_once()
-
-
 @scenario
 async def test_each_ending_is_told_once_to_each_opener(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
         boss, other = await at.seat("boss", tmp_path), await at.seat("other", tmp_path)
         _, delegate = await at.delegated(boss)
         await other.request(delegate)
-        await gone(at, delegate)
+        await at.sessions.watch_once()
+        await at.gone(delegate)
         await at.sessions.watch_once()
         for agent in (boss, other):
             (note,) = texts(await agent.read())
@@ -45,7 +38,7 @@ async def test_who_has_delivered_owes_nothing(tmp_path: Path) -> None:
         boss = await at.seat("boss", tmp_path)
         _, delegate = await at.delegated(boss)
         await delegate.send(Deliver(exchange=None, text="Done."))
-        await gone(at, delegate)
+        await at.gone(delegate)
         assert texts(await boss.read()) == ["Done."]
 
 
@@ -139,7 +132,7 @@ async def test_hooks_set_the_state_and_the_conversation_that_is_resumed(tmp_path
         assert await hooked.state() is AgentState.IDLE
         await hooked.fires("SessionEnd")
         assert await hooked.state() is AgentState.ENDED
-        await gone(at, delegate)
+        await at.gone(delegate)
         await boss.send(Steer(exchange=None, text="Go on."))
         await at.launcher.launch_due()
         argv, _, _ = at.terminals.started[-1]
@@ -207,7 +200,7 @@ async def test_what_is_owed_to_an_ended_agent_is_kept_without_fuss_until_it_is_b
     other = await at.seat("other", tmp_path)
     receipt = await boss.request(other)
     await other.read()
-    await gone(at, other)
+    await at.gone(other)
     await boss.read()
     # Nothing resumes this one: it stands on the ladder, and is looked at now and then.
     unknown = replace(other.session, status=SessionStatus.ENDED, profile="generic")

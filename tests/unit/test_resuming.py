@@ -7,8 +7,6 @@ import os
 import sqlite3
 from pathlib import Path
 
-import pytest
-
 from node.agents import ADAPTERS, adapter_named
 from node.core.commands import Steer
 from node.core.errors import ErrorCode, MeshError
@@ -26,27 +24,11 @@ async def notes(at: Workshop, agent: Agent) -> list[str]:
     return [message.text for message in unread if message.kind is MessageKind.NOTE]
 
 
-async def ended(at: Workshop, agent: Agent) -> None:
-    """The agent's terminal is gone, and the node has seen it."""
-    session = await at.session(agent.session.id)
-    assert session is not None
-    assert session.pane is not None
-    del at.terminals.alive[session.pane]
-    await at.sessions.watch_once()
-
-
-async def claude_delegate(at: Workshop, tmp_path: Path) -> tuple[Agent, Agent]:
-    bin_folder = program(tmp_path / "bin", "claude")
-    boss = await at.seat("boss", tmp_path, {"PATH": str(bin_folder)})
-    _, delegate = await at.delegated(boss, tool="claude")
-    return boss, delegate
-
-
 @scenario
 async def test_an_agent_is_resumed_by_its_own_conversation(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.read()
         await boss.send(Steer(exchange=None, text="Go on."))
         await at.launcher.launch_due()
@@ -62,8 +44,8 @@ async def test_an_agent_is_resumed_by_its_own_conversation(tmp_path: Path) -> No
 @scenario
 async def test_a_conversation_that_nobody_knows_gives_one_fresh_start_that_says_so(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.read()
         at.terminals.dies_with = frozenset({"--resume"})
         await boss.send(Steer(exchange=None, text="Go on."))
@@ -87,108 +69,42 @@ async def test_a_conversation_that_nobody_knows_gives_one_fresh_start_that_says_
 @scenario
 async def test_a_resumed_agent_that_speaks_is_believed_at_once(tmp_path: Path) -> None:
     async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.send(Steer(exchange=None, text="Go on."))
         async with asyncio.TaskGroup() as group:
             group.create_task(at.launcher.launch_due())
-            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
-                await at.mesh.caught_up()
+            await at.runs_again(delegate)
             await at.sessions.set(delegate.session.id, AgentState.IDLE, None)
         assert await at.mesh.store.read(lambda reader: reader.next_due("launch")) is None
 
 
 @scenario
-async def test_a_message_that_came_when_nobody_knew_of_the_end_yet_wakes_the_agent(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        session = delegate.session
-        assert session.pane is not None
-        await at.sessions.watch_once()
-        del at.terminals.alive[session.pane]
-        await boss.send(Steer(exchange=None, text="Go on."))
-        assert not await at.mesh.store.read(lambda reader: reader.launching(session.id))
-        await at.sessions.watch_once()
-        await at.launcher.launch_due()
-        argv, _, _ = at.terminals.started[-1]
-        assert "--resume" in argv
-        assert await notes(at, boss) == []
-
-
-@pytest.mark.parametrize(("state", "again"), [(AgentState.BUSY, True), (AgentState.IDLE, False)])
-@scenario
-async def test_what_an_agent_took_just_before_its_end_is_told_again_unless_its_turn_was_over(
-    tmp_path: Path, state: AgentState, *, again: bool
-) -> None:
-    """An agent that leaves may still take an answer which its model is never shown."""
-    async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await delegate.read()
-        await boss.send(Steer(exchange=None, text="Go on."))
-        await at.sessions.watch_once()
-        assert len((await delegate.read()).taken) == 1
-        await at.sessions.set(delegate.session.id, state, None)
-        await ended(at, delegate)
-        assert await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id)) is again
-        unread = await at.mesh.store.read(lambda reader: reader.unread(delegate.address, None, 10))
-        assert [message.text for message in unread] == (["Go on."] if again else [])
-        assert (await at.mesh.verification()).ok
-
-
-@scenario
-async def test_what_the_shim_of_an_ended_agent_takes_is_unread_again(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await delegate.read()
-        await at.sessions.set(delegate.session.id, AgentState.BUSY, None)
-        await ended(at, delegate)
-        await boss.send(Steer(exchange=None, text="Go on."))
-        assert len((await delegate.read()).taken) == 1
-        unread = await at.mesh.store.read(lambda reader: reader.unread(delegate.address, None, 10))
-        assert [message.text for message in unread] == ["Go on."]
-        assert await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id))
-
-
-@scenario
 async def test_an_agent_whose_only_word_is_that_it_ends_does_not_stay(tmp_path: Path) -> None:
     async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.send(Steer(exchange=None, text="Go on."))
         async with asyncio.TaskGroup() as group:
             group.create_task(at.launcher.launch_due())
-            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
-                await at.mesh.caught_up()
+            await at.runs_again(delegate)
             await at.sessions.set(delegate.session.id, AgentState.ENDED, None)
-            await ended(at, delegate)
+            await at.gone(delegate)
         assert [row["decision"] for row in await at.mesh.rows(engine="session")][-1] == "started_fresh"
-
-
-@scenario
-async def test_one_that_had_its_message_for_long_and_left_is_not_woken(tmp_path: Path) -> None:
-    async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await boss.send(Steer(exchange=None, text="Go on."))
-        await at.sessions.watch_once()
-        await ended(at, delegate)
-        assert not await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id))
-        (note,) = await notes(at, boss)
-        assert "ended without delivering" in note
 
 
 @scenario
 async def test_an_end_right_after_a_resume_is_told_by_the_fresh_start_alone(tmp_path: Path) -> None:
     """A slow machine: the agent is seen to run, then to have ended, before it is given up."""
     async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.read()
         await boss.send(Steer(exchange=None, text="Go on."))
         async with asyncio.TaskGroup() as group:
             group.create_task(at.launcher.launch_due())
-            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
-                await at.mesh.caught_up()
-            await ended(at, delegate)
+            await at.runs_again(delegate)
+            await at.gone(delegate)
         (note,) = await notes(at, boss)
         assert "a fresh one was started" in note
         rows = [row["decision"] for row in await at.mesh.rows(engine="session")]
@@ -199,16 +115,15 @@ async def test_an_end_right_after_a_resume_is_told_by_the_fresh_start_alone(tmp_
 async def test_an_end_that_nobody_saw_while_it_was_resumed_is_told_once(tmp_path: Path) -> None:
     """It ended, and starting it again fails: its asker knows that it has nobody."""
     async with workshop(tmp_path, limits=Limits(resume_proof_s=600)) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.read()
         await boss.send(Steer(exchange=None, text="Go on."))
         async with asyncio.TaskGroup() as group:
             group.create_task(at.launcher.launch_due())
-            while (await at.session(delegate.session.id) or delegate.session).status is not SessionStatus.RUNNING:
-                await at.mesh.caught_up()
+            await at.runs_again(delegate)
             at.terminals.refuse = MeshError(ErrorCode.UNAVAILABLE, "No tmux.")
-            await ended(at, delegate)
+            await at.gone(delegate)
         told = await notes(at, boss)
         assert [("could not be started again" in note, "ended without delivering" in note) for note in told] == [
             (True, False), (False, True),
@@ -216,14 +131,14 @@ async def test_an_end_that_nobody_saw_while_it_was_resumed_is_told_once(tmp_path
         # The next message wakes it again.
         await boss.read()
         await boss.send(Steer(exchange=None, text="Go on."))
-        assert await at.mesh.store.read(lambda reader: reader.launching(delegate.session.id))
+        assert await at.launching(delegate)
 
 
 @scenario
 async def test_an_agent_that_cannot_be_started_again_is_told_of(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         await boss.read()
         at.terminals.refuse = MeshError(ErrorCode.UNAVAILABLE, "No tmux.")
         await boss.send(Steer(exchange=None, text="Go on."))
@@ -238,8 +153,8 @@ async def test_an_agent_that_cannot_be_started_again_is_told_of(tmp_path: Path) 
 @scenario
 async def test_a_terminal_that_says_it_is_another_sessions_is_not_taken_for_it(tmp_path: Path) -> None:
     async with workshop(tmp_path) as at:
-        boss, delegate = await claude_delegate(at, tmp_path)
-        await ended(at, delegate)
+        boss, delegate = await at.claude_delegate(tmp_path)
+        await at.gone(delegate)
         impostor = await at.seat("impostor", tmp_path, {"HELIOGRAPH_SESSION": delegate.session.id})
         await boss.send(Steer(exchange=None, text="Go on."))
         await at.launcher.launch_due()

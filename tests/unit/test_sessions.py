@@ -88,7 +88,7 @@ async def desk(path: Path, limits: Limits | None = None) -> AsyncIterator[Desk]:
         terminals = TwinTerminals()
         sessions = Sessions(
             screener=RuleScreener(),
-            store=mesh.store, terminals=terminals, lifecycle=Lifecycle(mesh.ledger), bells=mesh.bells,
+            store=mesh.store, terminals=terminals, lifecycle=Lifecycle(mesh.ledger, mesh.limits), bells=mesh.bells,
             equipment=Equipment(folder=path / "agents", helio=("helio",)),
             places=Workrooms(
                 store=mesh.store, drivers=Drivers(Place(home=path, run=path, limits=mesh.limits)), ledger=mesh.ledger
@@ -239,6 +239,7 @@ async def test_an_ending_is_seen_once_and_told_to_who_waits(tmp_path: Path) -> N
         opened = await alice.request("@api")
         await at.sessions.watch_once()
         assert await at.record(session) == session
+        assert at.terminals.looked_after == [(pane(session), "generic")]
         at.terminals.alive.clear()
         for _ in range(3):
             await at.sessions.watch_once()
