@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tools import gen_proto
+from tools.gates import tests_gate
 from tools.gates.project import ROOT
 from tools.gates.runner import Gate, Outcome, run_gates, summary
-from tools.gates.tests_gate import CLOSING, Selection, arguments, unfair_skips
+from tools.gates.tests_gate import AGENTS, CLOSING, Selection, arguments, unfair_skips
 
 
 def test_a_failing_gate_does_not_stop_the_next_and_is_named_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,6 +60,37 @@ def test_selection_becomes_arguments() -> None:
     assert not [chosen for chosen in agents if chosen.startswith("--ignore")]
     again = arguments(Selection(expression=None, fast=False), report, folder="tests/e2e/agents", again=True)
     assert {"--last-failed", "--numprocesses=0"} <= set(again)
+
+
+@pytest.mark.parametrize(
+    ("returncode", "expression", "folder", "again", "good"),
+    [
+        (0, None, "", False, True), (0, None, AGENTS, True, True), (1, "x", AGENTS, False, False),
+        (5, "x", AGENTS, False, True), (5, None, AGENTS, False, False), (5, "x", "", False, False),
+        # What failed the first time must be there to run again.
+        (5, "x", AGENTS, True, False), (5, None, AGENTS, True, False),
+    ],
+)  # fmt: skip
+def test_a_run_of_nothing_counts_only_where_nothing_was_asked_for(
+    returncode: int, expression: str | None, folder: str, *, again: bool, good: bool
+) -> None:
+    selection = Selection(expression=expression, fast=False)
+    assert tests_gate.good(returncode, selection, folder=folder, again=again) is good
+
+
+def test_what_is_not_tested_stands_in_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Gate(name="agent CLIs", run=lambda: Outcome(passed=False, output="no network"))
+    monkeypatch.setattr(tests_gate, "command_gate", lambda *_: refused)
+    assert not tests_gate.agent_clis(strict=True).run().passed
+    lenient = run_gates([tests_gate.agent_clis(strict=False)])
+    assert "NOT TESTED: the real agent CLIs" in summary(lenient)
+
+
+def test_both_runs_of_the_agents_stand_in_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [Outcome(passed=False, closing_line="2 failed in 9s"), Outcome(passed=True, closing_line="2 passed in 3s")]
+    monkeypatch.setattr(tests_gate, "_run", lambda *_, **__: runs.pop(0))
+    shown = summary(run_gates([tests_gate.agents_gate(Selection(expression=None, fast=False), strict=True)]))
+    assert shown.splitlines()[-2:] == ["2 failed in 9s", "2 passed in 3s (once more, alone)"]
 
 
 REPORT = """<testsuites><testsuite>

@@ -8,8 +8,8 @@ import io
 import os
 import tarfile
 import threading
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,18 +21,12 @@ from node.core.transfer import Attachment, Entry
 from node.platform.parcel import CHUNK_BYTES
 from node.platform.walk import Reach, UnfitFileError
 from tests.integration.file_bench import MESSAGE, SESSION, Bench, bench_in
+from tests.waiting import until
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return bench_in(tmp_path)
-
-
-def until(held: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not held():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 # --- changes while it is read ----------------------------------------------------------------------------------------
@@ -202,9 +196,13 @@ def test_a_stage_whose_caller_leaves_in_its_last_moment_leaves_nothing(bench: Be
         task = asyncio.current_task()
         assert task is not None
 
+        def both_are_kept() -> bool:
+            return len(bench.kept()) == 2 and not any(name.endswith(".part") for name in bench.kept())
+
         def leave() -> None:
             # The loop stands still here while the worker finishes; its result and the cancellation arrive together.
-            until(lambda: len(bench.kept()) == 2 and not any(name.endswith(".part") for name in bench.kept()))
+            with ThreadPoolExecutor(1) as aside:
+                aside.submit(asyncio.run, until(both_are_kept)).result()
             task.cancel()
 
         asyncio.get_running_loop().call_soon(leave)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from dataclasses import replace
@@ -203,6 +204,8 @@ def test_a_reused_pane_id_is_another_pane(tmp_path: Path) -> None:
 
 SUSPENDS_ITSELF = """
 import os, signal, sys, termios, tty
+wanted = {signal.SIGCONT, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
 print("helio-agent>", end=" ", flush=True)
 before = termios.tcgetattr(0)
 while True:
@@ -214,7 +217,9 @@ while True:
     termios.tcsetattr(0, termios.TCSANOW, before)
     sys.stdout.write("suspended ")
     sys.stdout.flush()
-    signal.sigwait({signal.SIGCONT})
+    while signal.sigwait(wanted) == signal.SIGUSR1:
+        sys.stdout.write("early " if signal.SIGCONT in signal.sigpending() else "asked ")
+        sys.stdout.flush()
 """
 
 
@@ -223,22 +228,27 @@ def test_a_program_that_suspended_itself_is_let_go_on(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with terminal(tmp_path) as tmux:
-            python = (sys.executable, "-c", "import signal; signal.pthread_sigmask(0, {18});" + SUSPENDS_ITSELF)
-            ref = await start(tmux, tmp_path, *python)
+            ref = await start(tmux, tmp_path, sys.executable, "-c", SUSPENDS_ITSELF)
+
+            async def still_waits(shown: str) -> None:
+                # It answers while it waits, and says whether a signal to go on has come by then.
+                os.kill(ref.pid, signal.SIGUSR1)
+                await until(lambda: shows(tmux, ref, shown), f"its answer: {shown}")
+
             await until(lambda: shows(tmux, ref, "raw"), "the program")
             for _ in range(3):
                 await tmux.wake_suspended(ref, BOX)
-            assert not await shows(tmux, ref, "raw raw")
             await press(ref, "C-z")
-            await until(lambda: shows(tmux, ref, "suspended"), "its being suspended")
+            await still_waits("raw suspended asked")
             # A program that has just begun may look the same: once is not enough.
             await tmux.wake_suspended(ref, BOX)
-            assert not await shows(tmux, ref, "suspended raw")
+            await still_waits("suspended asked asked")
             # One that is no full-screen program has its terminal in line mode anyway.
             await tmux.wake_suspended(ref, DEMO)
             await tmux.wake_suspended(ref, BOX)
+            await still_waits("asked asked asked")
             await tmux.wake_suspended(ref, BOX)
-            await until(lambda: shows(tmux, ref, "suspended raw"), "its going on")
+            await until(lambda: shows(tmux, ref, "asked raw"), "its going on")
 
     asyncio.run(scenario())
 

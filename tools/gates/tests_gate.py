@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,8 +19,6 @@ from tools.gates.runner import Gate, Outcome, command_gate
 CLOSING = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|deselected)\b.* in [\d.]+s|no tests ran in [\d.]+s")
 # A skip is fair when the test is another platform's; its reason then starts so.
 FAIR_SKIP = {"linux": "only on macOS", "darwin": "only on Linux"}
-
-
 AGENTS = "tests/e2e/agents"
 NO_TESTS = 5
 
@@ -54,7 +52,8 @@ def agents_gate(selection: Selection, *, strict: bool) -> Gate:
         if first.passed or first.output:
             return first
         print("== what failed is run once more, alone", flush=True)
-        return _run(selection, strict=strict, folder=AGENTS, again=True)
+        second = _run(selection, strict=strict, folder=AGENTS, again=True)
+        return replace(second, closing_line=f"{first.closing_line}\n{second.closing_line} (once more, alone)")
 
     return Gate(name="tests with agents", run=run)
 
@@ -83,6 +82,13 @@ def workers(cores: int) -> int:
     return cores + 1
 
 
+def good(returncode: int, selection: Selection, *, folder: str = "", again: bool = False) -> bool:
+    """Whether pytest's exit code is that of a run in which nothing failed."""
+    # No test was chosen, as when -k names none of that folder. A run of what failed before has something to choose.
+    none = bool(folder) and selection.expression is not None and not again
+    return returncode == 0 or (none and returncode == NO_TESTS)
+
+
 def unfair_skips(report: str, platform: str) -> list[str]:
     """Lines `test: reason` for tests of a JUnit report which this platform should have run."""
     found = []
@@ -102,10 +108,8 @@ def agent_clis(*, strict: bool) -> Gate:
         fetched = command_gate("agent CLIs", "python", "tools/agent_clis/fetch.py").run()
         if fetched.passed or strict:
             return fetched
-        print(
-            f"{fetched.output.rstrip()}\nNOT TESTED: the real agent CLIs, since they could not be fetched", flush=True
-        )
-        return Outcome(passed=True)
+        print(fetched.output.rstrip(), flush=True)
+        return Outcome(passed=True, closing_line="NOT TESTED: the real agent CLIs, since they could not be fetched")
 
     return Gate(name="agent CLIs", run=run)
 
@@ -118,9 +122,8 @@ def _run(selection: Selection, *, strict: bool, folder: str = "", again: bool = 
         returncode, closing = _stream([program("python"), "-m", "pytest", f"--basetemp={scratch}/t", *chosen])
         skipped = unfair_skips(report.read_text(encoding="utf-8"), sys.platform) if strict and report.exists() else []
     output = "\n".join(["skipped, though this platform should run them:", *skipped]) if skipped else ""
-    # 5: no test was chosen, as when -k names none of that folder.
-    passed = returncode == 0 or (bool(folder) and selection.expression is not None and returncode == NO_TESTS)
-    return Outcome(passed=passed and not skipped, output=output, closing_line=closing)
+    passed = good(returncode, selection, folder=folder, again=again) and not skipped
+    return Outcome(passed=passed, output=output, closing_line=closing)
 
 
 def _stream(command: Sequence[str]) -> tuple[int, str]:

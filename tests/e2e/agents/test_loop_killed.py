@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,6 +80,7 @@ def test_a_node_killed_while_an_agent_blocks_answers_that_very_call_when_it_is_b
     perform(adapter, tmp_path, play)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only on Linux: finds the shim in /proc")
 @each_cli
 def test_a_shim_killed_while_an_agent_blocks_loses_no_reply(adapter: Adapter, tmp_path: Path) -> None:
     """Qwen Code repeats its call through another one. The others have no tools until their agent is started again."""
