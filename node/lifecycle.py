@@ -29,14 +29,15 @@ class Lifecycle:
         return self._step_all(tx, session_id, delegation.WorkerEnded())
 
     def ended_meanwhile(self, tx: Tx, session_id: str, since_us: int, *, resting: bool) -> None:
-        """An agent ended, last seen at `since_us`: what came since, or was taken while it left, reached no model.
+        """An agent ended, last seen at `since_us`: what came, or was taken, while it left reached no model.
 
-        Such a message is unread, and the agent is started again for it: twice is better than never. One that was
-        `resting` had ended the turn in which it was told.
+        Such a message is unread, and the agent is started again for it: twice is better than never. It may have been
+        leaving for a while when it was last seen. One that was `resting` had ended the turn in which it was told.
         """
-        self._ledger.wake(tx, session_id, tx.owed_since(session_id, since_us))
+        leaving_us = since_us - self._limits.agent_leaving_s * _SECOND_US
+        self._ledger.wake(tx, session_id, tx.owed_since(session_id, leaving_us))
         if not resting:
-            for call in tx.calls_that_took(session_id, since_us - self._limits.agent_leaving_s * _SECOND_US):
+            for call in tx.calls_that_took(session_id, leaving_us):
                 self._ledger.give_back(tx, call)
 
     def resumed(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:

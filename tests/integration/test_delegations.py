@@ -205,6 +205,8 @@ async def test_an_ended_delegate_is_resumed_by_the_next_steer_and_told_of_once(t
         boss = await at.seat("boss", tmp_path)
         receipt, delegate = await at.delegated(boss)
         await delegate.read()
+        at.mesh.clock.advance(at.mesh.limits.agent_leaving_s + 1)
+        await at.sessions.watch_once()
         assert delegate.session.pane is not None
         del at.terminals.alive[delegate.session.pane]
         await at.sessions.watch_once()

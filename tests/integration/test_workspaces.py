@@ -169,6 +169,7 @@ def test_a_running_sandbox_finds_a_node_that_was_started_anew(tmp_path: Path) ->
                 await driver.boot(workspace)
                 assert str(await driver.state(workspace)) == "on"
                 await read_result(here.project, "seen again")
+                await until(lambda: door.proofs, "the proof of who called")
                 assert door.proofs[-1].pane == pane
 
     asyncio.run(scenario())

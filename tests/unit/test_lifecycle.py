@@ -24,6 +24,7 @@ async def test_each_ending_is_told_once_to_each_opener(tmp_path: Path) -> None:
         boss, other = await at.seat("boss", tmp_path), await at.seat("other", tmp_path)
         _, delegate = await at.delegated(boss)
         await other.request(delegate)
+        at.mesh.clock.advance(60)
         await at.sessions.watch_once()
         await at.gone(delegate)
         await at.sessions.watch_once()

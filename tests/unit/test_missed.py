@@ -65,6 +65,20 @@ async def test_so_does_one_that_came_before_anybody_looked_at_all(tmp_path: Path
 
 
 @scenario
+async def test_so_does_one_that_came_while_the_agent_was_leaving(tmp_path: Path) -> None:
+    """An agent may give its call up, and still be seen to run for some seconds."""
+    async with workshop(tmp_path) as at:
+        boss, delegate = await settled_delegate(at, tmp_path)
+        await boss.send(STEER)
+        await at.sessions.set(delegate.session.id, AgentState.IDLE, None)
+        await at.sessions.set(delegate.session.id, AgentState.ENDED, None)
+        at.mesh.clock.advance(at.mesh.limits.agent_leaving_s / 2)
+        await at.sessions.watch_once()
+        await at.gone(delegate)
+        assert await at.launching(delegate)
+
+
+@scenario
 async def test_so_does_one_that_came_just_after_the_node_was_started_again(tmp_path: Path) -> None:
     at = await Workshop.open(tmp_path)
     boss, delegate = await settled_delegate(at, tmp_path)
@@ -104,6 +118,7 @@ async def test_one_that_had_its_message_for_long_and_left_is_not_woken(tmp_path:
     async with workshop(tmp_path) as at:
         boss, delegate = await at.claude_delegate(tmp_path)
         await boss.send(STEER)
+        at.mesh.clock.advance(60)
         await at.sessions.watch_once()
         await at.gone(delegate)
         assert not await at.launching(delegate)
