@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError, Message
 from node.codec_values import file_from_wire, file_to_wire, known, wire_text
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
+from node.core.node_status import NodeStatus
 from node.core.timeline_check import ProblemCode
 from node.core.views import (
     ArrivalView,
@@ -27,7 +28,7 @@ from node.core.views import (
     VerifyResultView,
     VerifyView,
 )
-from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
+from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 
 # What both ends of the local API agree on.

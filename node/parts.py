@@ -21,6 +21,7 @@ from node.callers import Callers
 from node.classifier import RuleScreener
 from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
+from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
 from node.core.screen import ENGINE
 from node.core.screen_rules import VERSION as SCREEN_VERSION
@@ -38,7 +39,6 @@ from node.mcp_server import McpServer
 from node.mesh import Mesh
 from node.notices import ManyBells, Notices
 from node.platform import clocks, durability, paths, processes
-from node.ports import NodeStatus
 from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings

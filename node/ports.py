@@ -11,6 +11,7 @@ from node.core.approval import Approval
 from node.core.commands import Arrival, Command, Peer, Receipt
 from node.core.effects import Effect
 from node.core.model import Address, Conversation, Exchange, Ladder, Message, Session
+from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.screen import Field, Verdict
 from node.core.timeline import Head, Row
@@ -369,28 +370,6 @@ class Audit(Protocol):
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
     def verify(self) -> AsyncIterator[VerifyProgress]: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeStatus:
-    """The node at a glance."""
-
-    node_id: str
-    version: str
-    pid: int
-    started_us: int
-    home: str
-    sessions_running: int
-    sessions_ended: int
-    exchanges_open: int
-    questions_open: int
-    timeline_rows: int
-    timeline_writable: bool
-    screen_engine: str
-    screen_version: str
-    notices_owed: int
-    agents_connected: int
-    tmux_version: str
 
 
 class Overview(Protocol):

@@ -103,9 +103,12 @@ class Gate:
         return self._handler(request.DESCRIPTOR.name, work, self._seconds)
 
     def stream(
-        self, answers: Callable[[Caller, Q], AsyncGenerator[R, None]], request: type[Q]
+        self, answers: Callable[[Caller, Q], AsyncGenerator[R | bytes, None]], request: type[Q]
     ) -> grpc.RpcMethodHandler[Any, Any]:
-        """A handler for a call with many answers, which may go on for as long as the peer is trusted."""
+        """A handler for a call with many answers, which may go on for as long as the peer is trusted.
+
+        What it yields as bytes goes out as it is.
+        """
 
         async def work(context: aio.ServicerContext[bytes, bytes]) -> None:
             async with self._admitted(context) as caller:
@@ -114,9 +117,27 @@ class Gate:
                 await context.send_initial_metadata(())
                 async with aclosing(answers(caller, given)) as stream:
                     async for item in stream:
-                        await context.write(item.SerializeToString())
+                        await context.write(item if isinstance(item, bytes) else item.SerializeToString())
 
         return self._handler(request.DESCRIPTOR.name, work, None)
+
+    def duplex(
+        self, answers: Callable[[Caller, AsyncIterator[bytes]], AsyncGenerator[WireMessage | bytes, None]], name: str
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        """A handler for a call with many messages both ways, as bytes; the first has to come soon.
+
+        What the handler yields as bytes goes out as it is: it was serialised before, or is a file's.
+        """
+
+        async def work(context: aio.ServicerContext[bytes, bytes]) -> None:
+            async with self._admitted(context) as caller:
+                first = await self._message(context, caller)
+                await context.send_initial_metadata(())
+                async with aclosing(answers(caller, _messages(first, context))) as stream:
+                    async for item in stream:
+                        await context.write(item if isinstance(item, bytes) else item.SerializeToString())
+
+        return self._handler(name, work, None)
 
     def unknown(self) -> grpc.RpcMethodHandler[Any, Any]:
         """A handler for a method that there is not."""
@@ -234,6 +255,13 @@ class Gate:
         except MeshError as error:
             # It stays refused. Whatever cannot be logged is not let in either.
             _log.warning("the refusal of a call (%s) could not be recorded: %s", reason, error.message)
+
+
+async def _messages(first: bytes, context: aio.ServicerContext[bytes, bytes]) -> AsyncIterator[bytes]:
+    """The messages of a call until its client has no more."""
+    yield first
+    while isinstance(data := await context.read(), bytes):
+        yield data
 
 
 def address_of(peer: str) -> str:

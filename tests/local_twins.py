@@ -31,6 +31,7 @@ from node.core.model import (
     SessionStatus,
     Status,
 )
+from node.core.node_status import NodeStatus
 from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
@@ -38,7 +39,7 @@ from node.local_api_mesh import MeshApi
 from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
-from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
+from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Pairings, Trusted
 from tests.local_twins_work import Installed, Places, Questions, place

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from node import codec
 from node.core import views, views_work
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
+from node.core.node_status import NodeStatus
 from node.core.timeline_check import Problem, ProblemCode, Verification
-from node.ports import NewSession, NodeStatus, RowFilter, StoredRow, VerifyProgress
+from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)

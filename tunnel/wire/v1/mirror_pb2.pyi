@@ -6,159 +6,287 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class MirrorRequest(_message.Message):
-    __slots__ = ("hello", "forward", "heartbeat")
+class RelayRequest(_message.Message):
+    __slots__ = ("hello", "forwards", "items_held", "waits", "beat_us")
     HELLO_FIELD_NUMBER: _ClassVar[int]
-    FORWARD_FIELD_NUMBER: _ClassVar[int]
-    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    FORWARDS_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_HELD_FIELD_NUMBER: _ClassVar[int]
+    WAITS_FIELD_NUMBER: _ClassVar[int]
+    BEAT_US_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
-    forward: ForwardBatch
-    heartbeat: Heartbeat
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., forward: _Optional[_Union[ForwardBatch, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ...) -> None: ...
+    forwards: _containers.RepeatedCompositeFieldContainer[Forward]
+    items_held: int
+    waits: Waits
+    beat_us: int
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., forwards: _Optional[_Iterable[_Union[Forward, _Mapping]]] = ..., items_held: _Optional[int] = ..., waits: _Optional[_Union[Waits, _Mapping]] = ..., beat_us: _Optional[int] = ...) -> None: ...
 
-class MirrorResponse(_message.Message):
-    __slots__ = ("welcome", "ack", "incoming", "snapshot", "delta", "timeline", "heartbeat")
+class RelayResponse(_message.Message):
+    __slots__ = ("welcome", "results", "items", "directory", "beat_us")
     WELCOME_FIELD_NUMBER: _ClassVar[int]
-    ACK_FIELD_NUMBER: _ClassVar[int]
-    INCOMING_FIELD_NUMBER: _ClassVar[int]
-    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
-    DELTA_FIELD_NUMBER: _ClassVar[int]
-    TIMELINE_FIELD_NUMBER: _ClassVar[int]
-    HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    DIRECTORY_FIELD_NUMBER: _ClassVar[int]
+    BEAT_US_FIELD_NUMBER: _ClassVar[int]
     welcome: Welcome
-    ack: ForwardAck
-    incoming: IncomingBatch
-    snapshot: PanelSnapshot
-    delta: PanelDelta
-    timeline: TimelineBatch
-    heartbeat: Heartbeat
-    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., ack: _Optional[_Union[ForwardAck, _Mapping]] = ..., incoming: _Optional[_Union[IncomingBatch, _Mapping]] = ..., snapshot: _Optional[_Union[PanelSnapshot, _Mapping]] = ..., delta: _Optional[_Union[PanelDelta, _Mapping]] = ..., timeline: _Optional[_Union[TimelineBatch, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ...) -> None: ...
+    results: _containers.RepeatedCompositeFieldContainer[ForwardResult]
+    items: _containers.RepeatedCompositeFieldContainer[Item]
+    directory: Directory
+    beat_us: int
+    def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., results: _Optional[_Iterable[_Union[ForwardResult, _Mapping]]] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., directory: _Optional[_Union[Directory, _Mapping]] = ..., beat_us: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("protocol", "incoming_seen", "panel_revision", "timeline_origin", "timeline_seq")
+    __slots__ = ("protocol", "version")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
-    INCOMING_SEEN_FIELD_NUMBER: _ClassVar[int]
-    PANEL_REVISION_FIELD_NUMBER: _ClassVar[int]
-    TIMELINE_ORIGIN_FIELD_NUMBER: _ClassVar[int]
-    TIMELINE_SEQ_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     protocol: int
-    incoming_seen: int
-    panel_revision: int
-    timeline_origin: str
-    timeline_seq: int
-    def __init__(self, protocol: _Optional[int] = ..., incoming_seen: _Optional[int] = ..., panel_revision: _Optional[int] = ..., timeline_origin: _Optional[str] = ..., timeline_seq: _Optional[int] = ...) -> None: ...
+    version: str
+    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("protocol", "forward_seen", "grants")
+    __slots__ = ("protocol", "version", "grants")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
-    FORWARD_SEEN_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     GRANTS_FIELD_NUMBER: _ClassVar[int]
     protocol: int
-    forward_seen: int
+    version: str
     grants: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, protocol: _Optional[int] = ..., forward_seen: _Optional[int] = ..., grants: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., grants: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Forward(_message.Message):
-    __slots__ = ("number", "message", "exchange", "kind", "to", "title", "text", "reply_to", "chain", "hops")
+    __slots__ = ("number", "message", "exchange", "kind", "session", "nickname", "to", "title", "text", "reply_to", "accepted", "chain", "hops", "files")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     EXCHANGE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    NICKNAME_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     REPLY_TO_FIELD_NUMBER: _ClassVar[int]
+    ACCEPTED_FIELD_NUMBER: _ClassVar[int]
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     HOPS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     number: int
     message: str
     exchange: str
     kind: str
+    session: str
+    nickname: str
     to: str
     title: str
     text: str
     reply_to: str
+    accepted: bool
     chain: str
     hops: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, number: _Optional[int] = ..., message: _Optional[str] = ..., exchange: _Optional[str] = ..., kind: _Optional[str] = ..., to: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., chain: _Optional[str] = ..., hops: _Optional[_Iterable[str]] = ...) -> None: ...
+    files: _containers.RepeatedCompositeFieldContainer[FileRef]
+    def __init__(self, number: _Optional[int] = ..., message: _Optional[str] = ..., exchange: _Optional[str] = ..., kind: _Optional[str] = ..., session: _Optional[str] = ..., nickname: _Optional[str] = ..., to: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., accepted: _Optional[bool] = ..., chain: _Optional[str] = ..., hops: _Optional[_Iterable[str]] = ..., files: _Optional[_Iterable[_Union[FileRef, _Mapping]]] = ...) -> None: ...
 
-class ForwardBatch(_message.Message):
-    __slots__ = ("forwards",)
-    FORWARDS_FIELD_NUMBER: _ClassVar[int]
-    forwards: _containers.RepeatedCompositeFieldContainer[Forward]
-    def __init__(self, forwards: _Optional[_Iterable[_Union[Forward, _Mapping]]] = ...) -> None: ...
+class FileRef(_message.Message):
+    __slots__ = ("name", "sha256", "size", "folder", "entries")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    sha256: str
+    size: int
+    folder: bool
+    entries: int
+    def __init__(self, name: _Optional[str] = ..., sha256: _Optional[str] = ..., size: _Optional[int] = ..., folder: _Optional[bool] = ..., entries: _Optional[int] = ...) -> None: ...
 
 class ForwardResult(_message.Message):
-    __slots__ = ("number", "message", "outcome", "code", "words")
+    __slots__ = ("number", "message", "outcome", "code", "words", "status")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     WORDS_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
     number: int
     message: str
     outcome: str
     code: str
     words: str
-    def __init__(self, number: _Optional[int] = ..., message: _Optional[str] = ..., outcome: _Optional[str] = ..., code: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
+    status: str
+    def __init__(self, number: _Optional[int] = ..., message: _Optional[str] = ..., outcome: _Optional[str] = ..., code: _Optional[str] = ..., words: _Optional[str] = ..., status: _Optional[str] = ...) -> None: ...
 
-class ForwardAck(_message.Message):
-    __slots__ = ("results",)
-    RESULTS_FIELD_NUMBER: _ClassVar[int]
-    results: _containers.RepeatedCompositeFieldContainer[ForwardResult]
-    def __init__(self, results: _Optional[_Iterable[_Union[ForwardResult, _Mapping]]] = ...) -> None: ...
+class Item(_message.Message):
+    __slots__ = ("number", "message", "progress")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    message: Incoming
+    progress: Progress
+    def __init__(self, number: _Optional[int] = ..., message: _Optional[_Union[Incoming, _Mapping]] = ..., progress: _Optional[_Union[Progress, _Mapping]] = ...) -> None: ...
 
 class Incoming(_message.Message):
-    __slots__ = ("number", "message", "exchange", "kind", "title", "text", "reply_to", "status")
-    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("message", "exchange", "kind", "author", "title", "text", "reply_to", "status", "files")
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     EXCHANGE_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
+    AUTHOR_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     REPLY_TO_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    number: int
+    FILES_FIELD_NUMBER: _ClassVar[int]
     message: str
     exchange: str
     kind: str
+    author: str
     title: str
     text: str
     reply_to: str
     status: str
-    def __init__(self, number: _Optional[int] = ..., message: _Optional[str] = ..., exchange: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., status: _Optional[str] = ...) -> None: ...
+    files: _containers.RepeatedCompositeFieldContainer[FileRef]
+    def __init__(self, message: _Optional[str] = ..., exchange: _Optional[str] = ..., kind: _Optional[str] = ..., author: _Optional[str] = ..., title: _Optional[str] = ..., text: _Optional[str] = ..., reply_to: _Optional[str] = ..., status: _Optional[str] = ..., files: _Optional[_Iterable[_Union[FileRef, _Mapping]]] = ...) -> None: ...
 
-class IncomingBatch(_message.Message):
-    __slots__ = ("messages",)
-    MESSAGES_FIELD_NUMBER: _ClassVar[int]
-    messages: _containers.RepeatedCompositeFieldContainer[Incoming]
-    def __init__(self, messages: _Optional[_Iterable[_Union[Incoming, _Mapping]]] = ...) -> None: ...
+class Progress(_message.Message):
+    __slots__ = ("message", "exchange", "landed_us", "notices", "held", "confirmed_us", "read_us", "answered_us", "gave_up_us", "status")
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    LANDED_US_FIELD_NUMBER: _ClassVar[int]
+    NOTICES_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    CONFIRMED_US_FIELD_NUMBER: _ClassVar[int]
+    READ_US_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_US_FIELD_NUMBER: _ClassVar[int]
+    GAVE_UP_US_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    message: str
+    exchange: str
+    landed_us: int
+    notices: int
+    held: str
+    confirmed_us: int
+    read_us: int
+    answered_us: int
+    gave_up_us: int
+    status: str
+    def __init__(self, message: _Optional[str] = ..., exchange: _Optional[str] = ..., landed_us: _Optional[int] = ..., notices: _Optional[int] = ..., held: _Optional[str] = ..., confirmed_us: _Optional[int] = ..., read_us: _Optional[int] = ..., answered_us: _Optional[int] = ..., gave_up_us: _Optional[int] = ..., status: _Optional[str] = ...) -> None: ...
+
+class Directory(_message.Message):
+    __slots__ = ("revision", "entries")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    entries: _containers.RepeatedCompositeFieldContainer[DirectoryEntry]
+    def __init__(self, revision: _Optional[int] = ..., entries: _Optional[_Iterable[_Union[DirectoryEntry, _Mapping]]] = ...) -> None: ...
+
+class DirectoryEntry(_message.Message):
+    __slots__ = ("session", "nickname", "title", "status", "profile", "askable")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    NICKNAME_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    PROFILE_FIELD_NUMBER: _ClassVar[int]
+    ASKABLE_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    nickname: str
+    title: str
+    status: str
+    profile: str
+    askable: bool
+    def __init__(self, session: _Optional[str] = ..., nickname: _Optional[str] = ..., title: _Optional[str] = ..., status: _Optional[str] = ..., profile: _Optional[str] = ..., askable: _Optional[bool] = ...) -> None: ...
+
+class Waits(_message.Message):
+    __slots__ = ("edges",)
+    EDGES_FIELD_NUMBER: _ClassVar[int]
+    edges: _containers.RepeatedCompositeFieldContainer[Wait]
+    def __init__(self, edges: _Optional[_Iterable[_Union[Wait, _Mapping]]] = ...) -> None: ...
+
+class Wait(_message.Message):
+    __slots__ = ("who_node", "who_session", "on_node", "on_session", "exchange")
+    WHO_NODE_FIELD_NUMBER: _ClassVar[int]
+    WHO_SESSION_FIELD_NUMBER: _ClassVar[int]
+    ON_NODE_FIELD_NUMBER: _ClassVar[int]
+    ON_SESSION_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    who_node: str
+    who_session: str
+    on_node: str
+    on_session: str
+    exchange: str
+    def __init__(self, who_node: _Optional[str] = ..., who_session: _Optional[str] = ..., on_node: _Optional[str] = ..., on_session: _Optional[str] = ..., exchange: _Optional[str] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("protocol", "panel", "timeline", "revision", "run", "origin", "seq")
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    PANEL_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    protocol: int
+    panel: bool
+    timeline: bool
+    revision: int
+    run: str
+    origin: str
+    seq: int
+    def __init__(self, protocol: _Optional[int] = ..., panel: _Optional[bool] = ..., timeline: _Optional[bool] = ..., revision: _Optional[int] = ..., run: _Optional[str] = ..., origin: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
+
+class WatchResponse(_message.Message):
+    __slots__ = ("snapshot", "delta", "timeline", "beat")
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_FIELD_NUMBER: _ClassVar[int]
+    BEAT_FIELD_NUMBER: _ClassVar[int]
+    snapshot: PanelSnapshot
+    delta: PanelDelta
+    timeline: TimelineBatch
+    beat: WatchBeat
+    def __init__(self, snapshot: _Optional[_Union[PanelSnapshot, _Mapping]] = ..., delta: _Optional[_Union[PanelDelta, _Mapping]] = ..., timeline: _Optional[_Union[TimelineBatch, _Mapping]] = ..., beat: _Optional[_Union[WatchBeat, _Mapping]] = ...) -> None: ...
+
+class WatchBeat(_message.Message):
+    __slots__ = ("now_us", "revision", "rows")
+    NOW_US_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    now_us: int
+    revision: int
+    rows: int
+    def __init__(self, now_us: _Optional[int] = ..., revision: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class PanelRow(_message.Message):
-    __slots__ = ("id", "title", "state", "opener", "worker", "last_word", "changed_us")
+    __slots__ = ("id", "kind", "title", "state", "opener", "worker", "parent", "last_word", "changed_us")
     ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     OPENER_FIELD_NUMBER: _ClassVar[int]
     WORKER_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
     LAST_WORD_FIELD_NUMBER: _ClassVar[int]
     CHANGED_US_FIELD_NUMBER: _ClassVar[int]
     id: str
+    kind: str
     title: str
     state: str
     opener: str
     worker: str
+    parent: str
     last_word: str
     changed_us: int
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., last_word: _Optional[str] = ..., changed_us: _Optional[int] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., parent: _Optional[str] = ..., last_word: _Optional[str] = ..., changed_us: _Optional[int] = ...) -> None: ...
 
 class PanelSnapshot(_message.Message):
-    __slots__ = ("revision", "rows")
+    __slots__ = ("revision", "run", "rows", "left_out")
     REVISION_FIELD_NUMBER: _ClassVar[int]
+    RUN_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
     revision: int
+    run: str
     rows: _containers.RepeatedCompositeFieldContainer[PanelRow]
-    def __init__(self, revision: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ...) -> None: ...
+    left_out: int
+    def __init__(self, revision: _Optional[int] = ..., run: _Optional[str] = ..., rows: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
 
 class PanelDelta(_message.Message):
     __slots__ = ("from_revision", "revision", "changed", "removed")
@@ -173,17 +301,23 @@ class PanelDelta(_message.Message):
     def __init__(self, from_revision: _Optional[int] = ..., revision: _Optional[int] = ..., changed: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ..., removed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TimelineBatch(_message.Message):
-    __slots__ = ("origin", "first_seq", "rows")
+    __slots__ = ("origin", "first_seq", "rows", "texts")
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
     FIRST_SEQ_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
     origin: str
     first_seq: int
     rows: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, origin: _Optional[str] = ..., first_seq: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    texts: _containers.RepeatedCompositeFieldContainer[RowText]
+    def __init__(self, origin: _Optional[str] = ..., first_seq: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., texts: _Optional[_Iterable[_Union[RowText, _Mapping]]] = ...) -> None: ...
 
-class Heartbeat(_message.Message):
-    __slots__ = ("sent_us",)
-    SENT_US_FIELD_NUMBER: _ClassVar[int]
-    sent_us: int
-    def __init__(self, sent_us: _Optional[int] = ...) -> None: ...
+class RowText(_message.Message):
+    __slots__ = ("seq", "field", "text")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    field: str
+    text: str
+    def __init__(self, seq: _Optional[int] = ..., field: _Optional[str] = ..., text: _Optional[str] = ...) -> None: ...

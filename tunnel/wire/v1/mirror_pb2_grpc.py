@@ -35,10 +35,15 @@ class MirrorServiceStub:
         Args:
             channel: A grpc.Channel.
         """
-        self.Mirror = channel.stream_stream(
-                '/tunnel.wire.v1.MirrorService/Mirror',
-                request_serializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.MirrorRequest.SerializeToString,
-                response_deserializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.MirrorResponse.FromString,
+        self.Relay = channel.stream_stream(
+                '/tunnel.wire.v1.MirrorService/Relay',
+                request_serializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.RelayRequest.SerializeToString,
+                response_deserializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.RelayResponse.FromString,
+                _registered_method=True)
+        self.Watch = channel.unary_stream(
+                '/tunnel.wire.v1.MirrorService/Watch',
+                request_serializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.WatchRequest.SerializeToString,
+                response_deserializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.WatchResponse.FromString,
                 _registered_method=True)
 
 
@@ -46,8 +51,15 @@ class MirrorServiceServicer:
     """A server node's side of a mirror.
     """
 
-    def Mirror(self, request_iterator, context):
-        """The long stream of one mirror.
+    def Relay(self, request_iterator, context):
+        """The long stream of one mirror: forwards and their acknowledgements, and what comes back in the client's exchanges.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Watch(self, request, context):
+        """The server's delegations and timeline, to be looked at: no message of this call changes anything at the server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -56,10 +68,15 @@ class MirrorServiceServicer:
 
 def add_MirrorServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
-            'Mirror': grpc.stream_stream_rpc_method_handler(
-                    servicer.Mirror,
-                    request_deserializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.MirrorRequest.FromString,
-                    response_serializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.MirrorResponse.SerializeToString,
+            'Relay': grpc.stream_stream_rpc_method_handler(
+                    servicer.Relay,
+                    request_deserializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.RelayRequest.FromString,
+                    response_serializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.RelayResponse.SerializeToString,
+            ),
+            'Watch': grpc.unary_stream_rpc_method_handler(
+                    servicer.Watch,
+                    request_deserializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.WatchRequest.FromString,
+                    response_serializer=tunnel_dot_wire_dot_v1_dot_mirror__pb2.WatchResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -74,7 +91,7 @@ class MirrorService:
     """
 
     @staticmethod
-    def Mirror(request_iterator,
+    def Relay(request_iterator,
             target,
             options=(),
             channel_credentials=None,
@@ -87,9 +104,36 @@ class MirrorService:
         return grpc.experimental.stream_stream(
             request_iterator,
             target,
-            '/tunnel.wire.v1.MirrorService/Mirror',
-            tunnel_dot_wire_dot_v1_dot_mirror__pb2.MirrorRequest.SerializeToString,
-            tunnel_dot_wire_dot_v1_dot_mirror__pb2.MirrorResponse.FromString,
+            '/tunnel.wire.v1.MirrorService/Relay',
+            tunnel_dot_wire_dot_v1_dot_mirror__pb2.RelayRequest.SerializeToString,
+            tunnel_dot_wire_dot_v1_dot_mirror__pb2.RelayResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Watch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/tunnel.wire.v1.MirrorService/Watch',
+            tunnel_dot_wire_dot_v1_dot_mirror__pb2.WatchRequest.SerializeToString,
+            tunnel_dot_wire_dot_v1_dot_mirror__pb2.WatchResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -36,26 +36,38 @@ class MirrorServiceStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MirrorServiceAsyncStub: ...
-    Mirror: _grpc.StreamStreamMultiCallable[_mirror_pb2.MirrorRequest, _mirror_pb2.MirrorResponse]
-    """The long stream of one mirror."""
+    Relay: _grpc.StreamStreamMultiCallable[_mirror_pb2.RelayRequest, _mirror_pb2.RelayResponse]
+    """The long stream of one mirror: forwards and their acknowledgements, and what comes back in the client's exchanges."""
+    Watch: _grpc.UnaryStreamMultiCallable[_mirror_pb2.WatchRequest, _mirror_pb2.WatchResponse]
+    """The server's delegations and timeline, to be looked at: no message of this call changes anything at the server."""
 
 @_typing.type_check_only
 class MirrorServiceAsyncStub(MirrorServiceStub):
     """A server node's side of a mirror."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
-    Mirror: _aio.StreamStreamMultiCallable[_mirror_pb2.MirrorRequest, _mirror_pb2.MirrorResponse]  # type: ignore[assignment]
-    """The long stream of one mirror."""
+    Relay: _aio.StreamStreamMultiCallable[_mirror_pb2.RelayRequest, _mirror_pb2.RelayResponse]  # type: ignore[assignment]
+    """The long stream of one mirror: forwards and their acknowledgements, and what comes back in the client's exchanges."""
+    Watch: _aio.UnaryStreamMultiCallable[_mirror_pb2.WatchRequest, _mirror_pb2.WatchResponse]  # type: ignore[assignment]
+    """The server's delegations and timeline, to be looked at: no message of this call changes anything at the server."""
 
 class MirrorServiceServicer(metaclass=_abc_1.ABCMeta):
     """A server node's side of a mirror."""
 
     @_abc_1.abstractmethod
-    def Mirror(
+    def Relay(
         self,
-        request_iterator: _MaybeAsyncIterator[_mirror_pb2.MirrorRequest],
+        request_iterator: _MaybeAsyncIterator[_mirror_pb2.RelayRequest],
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_mirror_pb2.MirrorResponse], _abc.AsyncIterator[_mirror_pb2.MirrorResponse]]:
-        """The long stream of one mirror."""
+    ) -> _typing.Union[_abc.Iterator[_mirror_pb2.RelayResponse], _abc.AsyncIterator[_mirror_pb2.RelayResponse]]:
+        """The long stream of one mirror: forwards and their acknowledgements, and what comes back in the client's exchanges."""
+
+    @_abc_1.abstractmethod
+    def Watch(
+        self,
+        request: _mirror_pb2.WatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_mirror_pb2.WatchResponse], _abc.AsyncIterator[_mirror_pb2.WatchResponse]]:
+        """The server's delegations and timeline, to be looked at: no message of this call changes anything at the server."""
 
 def add_MirrorServiceServicer_to_server(servicer: MirrorServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
