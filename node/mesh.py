@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import platform
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from node import certificates, identity
 from node.config import MeshConfig
 from node.core import lan
 from node.core.errors import ErrorCode, MeshError
+from node.core.lan import Interface
 from node.core.limits import Limits
 from node.core.mesh import Grant, LinkState, NodeKey, Peer, Sighting
 from node.core.node_id import parse, show
@@ -30,6 +31,7 @@ from node.pake import Pake
 from node.peers import Peers
 from node.platform import interfaces
 from node.ports import Clock, Entropy, Screener, Store
+from node.ports_mesh import Sightings
 from node.rpc_client import LinkKeeper
 from node.rpc_pairing import PairingNet
 from node.rpc_roots import Roots
@@ -56,17 +58,24 @@ class Mesh:
         entropy: Entropy,
         limits: Limits,
         config: MeshConfig,
+        discover: Callable[..., Sightings] = Discovery,
+        survey: Callable[[], Sequence[Interface]] = interfaces.interfaces,
     ) -> None:
-        """`folder` is where the identity is kept, `generations` what is there: the one in use last."""
+        """`folder` is where the identity is kept, `generations` what is there: the one in use last.
+
+        `discover` makes what `Discovery` is; `survey` tells the network interfaces of this machine.
+        """
         self._folder = folder
         self._me = generations[-1]
         self._clock = clock
         self._entropy = entropy
         self._limits = limits
         self._config = config
+        self._discover = discover
+        self._survey = survey
         self._port: int | None = None
         self._why = ""
-        self._discovery: Discovery | None = None
+        self._discovery: Sightings | None = None
         self._by_prefix: dict[str, Peer] = {}
         own = [_node_key(generation) for generation in generations]
         self.peers = Peers(
@@ -115,7 +124,7 @@ class Mesh:
         """Listens, keeps the links and hears the network until cancelled. What of that cannot be had is logged."""
         try:
             async with self._listening() as self._port:
-                self._discovery = Discovery(
+                self._discovery = discovery = self._discover(
                     spki=self._me.spki,
                     port=self._port,
                     version=VERSION,
@@ -125,10 +134,11 @@ class Mesh:
                     clock=self._clock,
                     keep=lambda prefix: prefix in self._by_prefix,
                     listener=self,
+                    survey=self._survey,
                 )
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self.links.run())
-                    group.create_task(self._discovery.run())
+                    group.create_task(discovery.run())
                     group.create_task(self._follow())
                     group.create_task(self._write())
                     group.create_task(self._look_again())
@@ -256,10 +266,13 @@ class Mesh:
 
     def _own_address(self, port: int) -> str:
         """Where another machine may dial this one at that port, or "" when it is not known."""
-        if self._config.host:
+        if not lan.is_any(self._config.host):
             return lan.endpoint(self._config.host, port)
-        found = lan.announced(lan.fit(interfaces.interfaces(), self._config.interfaces), 1)
-        return lan.endpoint(found[0], port) if found else ""
+        try:
+            address = lan.reached(lan.fit(self._survey(), self._config.interfaces))
+        except OSError:
+            return ""
+        return lan.endpoint(address, port) if address else ""
 
     def _address_of(self, wanted: str) -> str | None:
         """Where a node that is heard on the network waits for pairing, as it does unless another port was chosen."""

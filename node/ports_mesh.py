@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from node.core.mesh import Grant, Link, Paired, Peer, Sighting
+from node.core.mesh import DiscoveryState, Grant, Link, Paired, Peer, Sighting
 from node.core.pairing_events import Unreadable
 from node.core.pairing_messages import Message as PairingMessage
 from node.core.pairing_messages import Role
@@ -149,10 +149,26 @@ class Links(Protocol):
 
 
 class Sightings(Protocol):
-    """What discovery hears."""
+    """What discovery hears, for as long as it runs."""
 
     def sightings(self) -> Mapping[str, Sighting]:
         """The nodes that announce themselves now, by instance name."""
+        ...
+
+    def state(self) -> DiscoveryState:
+        """How discovery stands."""
+        ...
+
+    def forget_address(self, instance: str, address: str) -> None:
+        """Nobody answered at that "host:port": it is not offered until it is announced again."""
+        ...
+
+    async def refresh(self, instance: str) -> Sighting | None:
+        """What that node says of itself now; what is known of it when it does not answer in time."""
+        ...
+
+    async def run(self) -> None:
+        """Works until cancelled."""
         ...
 
 

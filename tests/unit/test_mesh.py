@@ -1,0 +1,56 @@
+"""The node among others as one piece: where it says it is reached, whom it dials, and what of it may fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from node.core.lan import Interface
+from node.core.views_mesh import PairingStep
+from node.ports_mesh import PairingWish
+from tests.integration.mesh import scenario
+from tests.mesh_node import LOOPBACK, QUIET, card, mesh_node
+
+
+@pytest.mark.parametrize(
+    ("addresses", "shown"),
+    [
+        (("192.168.1.20", "fe80::1%eth0"), "192.168.1.20:{port}"),
+        (("fd00::20", "fe80::1%eth0"), "[fd00::20]:{port}"),
+        # Two machines and a cable: it is all they have, and needs no scope.
+        (("169.254.7.7",), "169.254.7.7:{port}"),
+        # Which interface leads here only the other machine knows.
+        (("fe80::1%eth0",), ""),
+        ((), ""),
+    ],
+)
+@scenario
+async def test_who_waits_is_told_an_address_that_another_machine_can_dial(
+    tmp_path: Path, addresses: tuple[str, ...], shown: str
+) -> None:
+    everywhere = replace(QUIET, host="")
+    async with mesh_node(tmp_path, config=everywhere, survey=lambda: (LOOPBACK, card(*addresses))) as node:
+        waiting = await node.pairs(PairingWish(), until=PairingStep.WAITING)
+        assert waiting.address == shown.format(port=waiting.port)
+
+
+@scenario
+async def test_who_waits_without_a_list_of_interfaces_is_told_the_port_alone(tmp_path: Path) -> None:
+    def survey() -> Sequence[Interface]:
+        raise OSError(5, "Input/output error")
+
+    async with mesh_node(tmp_path, config=replace(QUIET, host=""), survey=survey) as node:
+        waiting = await node.pairs(PairingWish(), until=PairingStep.WAITING)
+        assert (waiting.address, waiting.port > 0) == ("", True)
+
+
+@pytest.mark.parametrize(("host", "shown"), [("127.0.0.1", "127.0.0.1:{port}"), ("0.0.0.0", "10.0.0.5:{port}")])  # noqa: S104
+@scenario
+async def test_who_waits_at_one_address_is_told_that_one(tmp_path: Path, host: str, shown: str) -> None:
+    survey = (card("10.0.0.5"),)
+    async with mesh_node(tmp_path, config=replace(QUIET, host=host), survey=lambda: survey) as node:
+        waiting = await node.pairs(PairingWish(), until=PairingStep.WAITING)
+        assert waiting.address == shown.format(port=waiting.port)
