@@ -38,7 +38,10 @@ def test_a_certificate_that_ends_is_told_in_time():
     assert levels == [Level.FAIL, Level.FAIL, Level.WARN, Level.OK]
     ending = checks.certificate(identity(now + DAY_US), now)
     assert ending.found == "its certificate ends on 2026-01-02"
-    assert "helio id rotate" in ending.remedy
+    # A node that starts renews what is past half its life, for the same key.
+    assert ending.remedy == "Run: helio down && helio up, which renews it"
+    over = checks.certificate(identity(now), now)
+    assert over.remedy == "Run: helio down && helio up, which renews it; then pair again with peers that refuse it"
 
 
 def test_the_port_says_why_it_is_closed():
