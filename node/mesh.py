@@ -66,6 +66,7 @@ class Mesh:
         `discover` makes what `Discovery` is; `survey` tells the network interfaces of this machine.
         """
         self._folder = folder
+        self._generations = tuple(generations)
         self._me = generations[-1]
         self._clock = clock
         self._entropy = entropy
@@ -215,15 +216,15 @@ class Mesh:
 
     def identity(self) -> IdentityView:
         """Who this node is to others."""
-        return _identity_view(self._me)
+        return _identity_view(self._generations)
 
     async def rotate(self) -> IdentityView:
         """A new key, signed by the one in use; it counts when the node starts again."""
-        now_us = self._clock.wall_us()
-        new = await asyncio.to_thread(
-            identity.rotate, self._folder, now_us=now_us, entropy=self._entropy, keep=self._limits.former_keys
-        )
-        return _identity_view(new)
+        return _identity_view(await asyncio.to_thread(self._rotated, self._clock.wall_us()))
+
+    def _rotated(self, now_us: int) -> Sequence[Identity]:
+        identity.rotate(self._folder, now_us=now_us, entropy=self._entropy, keep=self._limits.former_keys)
+        return identity.kept(self._folder, now_us=now_us, entropy=self._entropy)
 
     def mesh(self) -> MeshView:
         """Peers with their links, and what is heard on the network."""
@@ -297,13 +298,15 @@ def _node_key(generation: Identity) -> NodeKey:
     )
 
 
-def _identity_view(me: Identity) -> IdentityView:
+def _identity_view(generations: Sequence[Identity]) -> IdentityView:
+    me = generations[-1]
     return IdentityView(
         id=me.node_id,
         shown=show(me.node_id),
         spki=me.spki,
         expires_us=certificates.expires_us(me.certificate),
-        rotations=me.number - 1,
+        # A renewed certificate is a generation, too, but of the same key.
+        former_keys=len({generation.spki for generation in generations} - {me.spki}),
     )
 
 

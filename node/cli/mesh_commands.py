@@ -69,8 +69,9 @@ def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
         return
     console = Console.of_streams()
     console.say(identity.shown)
-    changed = f"changed {plural(identity.rotations, 'time')}" if identity.rotations else "the first one"
-    console.note(f"certificate good until {day(identity.expires_us)}; key: {changed}")
+    kept = f"{plural(identity.former_keys, 'former key')} {'is' if identity.former_keys == 1 else 'are'} kept"
+    former = kept if identity.former_keys else "no former keys"
+    console.note(f"certificate good until {day(identity.expires_us)}; {former}")
 
 
 @examples(

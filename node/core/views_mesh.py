@@ -11,13 +11,16 @@ from node.core.node_id import show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityView:
-    """This node as others know it: `shown` is its id with check characters. `expires_us` is its certificate's end."""
+    """This node as others know it: `shown` is its id with check characters. `expires_us` is its certificate's end.
+
+    `former_keys` is how many keys it had before and has kept, by which peers that were away know it.
+    """
 
     id: str
     shown: str
     spki: str
     expires_us: int
-    rotations: int
+    former_keys: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ async def test_the_identity_is_shown_and_given_a_new_key(tmp_path: Path) -> None
     async with node.up() as client:
         assert asdict(await client.identity()) == asdict(node.among.me)
         rotated = await client.rotate_identity()
-        assert (rotated.id, rotated.rotations) == ("w" * 52, 1)
+        assert (rotated.id, rotated.former_keys) == ("w" * 52, 1)
         assert await client.identity() == rotated
 
 

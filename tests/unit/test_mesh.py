@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from node import identity
 from node.core.lan import Interface
 from node.core.views_mesh import PairingStep
+from node.platform import clocks
 from node.ports_mesh import PairingWish
 from tests.integration.mesh import scenario
 from tests.mesh_node import LOOPBACK, QUIET, card, mesh_node
+
+YEAR_US = 365 * 86_400 * 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,19 @@ async def test_who_waits_at_one_address_is_told_that_one(tmp_path: Path, host: s
     async with mesh_node(tmp_path, config=replace(QUIET, host=host), survey=lambda: survey) as node:
         waiting = await node.pairs(PairingWish(), until=PairingStep.WAITING)
         assert waiting.address == shown.format(port=waiting.port)
+
+
+@scenario
+async def test_a_renewed_certificate_is_no_former_key_and_a_rotation_is(tmp_path: Path) -> None:
+    folder = tmp_path / "identity"
+    for years_ago in (12, 6):
+        identity.load_or_create(folder, now_us=clocks.wall_us() - years_ago * YEAR_US, entropy=os.urandom)
+    async with mesh_node(tmp_path) as node:
+        before = node.mesh.identity()
+        assert (before.former_keys, (folder / "3").exists()) == (0, True)
+        after = await node.mesh.rotate()
+        assert (after.former_keys, after.id != before.id) == (1, True)
+        # It counts when the node starts again.
+        assert node.mesh.identity() == before
+    async with mesh_node(tmp_path) as node:
+        assert node.mesh.identity() == after

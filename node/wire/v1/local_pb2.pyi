@@ -776,18 +776,18 @@ class RotateIdentityResponse(_message.Message):
     def __init__(self, identity: _Optional[_Union[Identity, _Mapping]] = ...) -> None: ...
 
 class Identity(_message.Message):
-    __slots__ = ("id", "shown", "spki", "expires_us", "rotations")
+    __slots__ = ("id", "shown", "spki", "expires_us", "former_keys")
     ID_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPKI_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_US_FIELD_NUMBER: _ClassVar[int]
-    ROTATIONS_FIELD_NUMBER: _ClassVar[int]
+    FORMER_KEYS_FIELD_NUMBER: _ClassVar[int]
     id: str
     shown: str
     spki: str
     expires_us: int
-    rotations: int
-    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., rotations: _Optional[int] = ...) -> None: ...
+    former_keys: int
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., former_keys: _Optional[int] = ...) -> None: ...
 
 class GetMeshRequest(_message.Message):
     __slots__ = ()

@@ -17,7 +17,7 @@ DAY_US = 86_400 * 1_000_000
 
 
 def identity(expires_us: int) -> IdentityView:
-    return IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=expires_us, rotations=0)
+    return IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=expires_us, former_keys=0)
 
 
 def mesh(**changes: object) -> MeshView:
