@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from node.cli import checks
 from node.cli.checks import Level
 from node.core.links import end_of_call
@@ -118,6 +120,19 @@ def test_doctor_looks_at_the_mesh_of_a_node_that_runs(helio, node, home):
     shown = helio("doctor").stdout
     assert "ok    mesh port      closed, as config.toml says" in shown
     assert "ok    discovery      off, as config.toml says" in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["mesh = 3", "limits = 3", "[mesh]\npairing_port = 99999", '[mesh]\nhost = "nonsense"']
+)
+def test_doctor_tells_settings_that_cannot_be(helio, node, home, text):
+    (home / "config.toml").write_text(text, encoding="utf-8")
+    result = helio("doctor")
+    assert result.exit_code == 1
+    assert f"fail  settings       {home / 'config.toml'}: " in result.stdout
+    assert "The node does not start before that is mended." in result.stdout
+    # What runs is looked at all the same.
+    assert "ok    mesh port " in result.stdout
 
 
 def test_doctor_without_a_node_says_nothing_of_the_mesh(helio, home):
