@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import platform
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -145,7 +145,7 @@ class Mesh:
                     group.create_task(self._look_again())
         finally:
             self._port = None
-            await self.peers.close()
+            await self._written(self.peers.close())
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[int | None]:
@@ -177,10 +177,14 @@ class Mesh:
     async def _write(self) -> None:
         while True:
             await asyncio.sleep(self._limits.tick_s)
-            try:
-                await self.peers.tick()
-            except MeshError as error:
-                _log.warning("what was heard of peers is not written: %s", error.message)
+            await self._written(self.peers.tick())
+
+    async def _written(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except MeshError as error:
+            # The disk, most likely. It keeps the node neither from its work nor from stopping in order.
+            _log.warning("what was heard of peers is not written: %s", error.message)
 
     async def _look_again(self) -> None:
         """Asks peers that announce themselves and cannot be reached where they are now."""

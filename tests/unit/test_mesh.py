@@ -16,6 +16,7 @@ from node.platform import clocks
 from node.ports_mesh import PairingWish
 from tests.integration.mesh import scenario
 from tests.mesh_node import LOOPBACK, QUIET, card, mesh_node
+from tests.peer_book import paired
 
 YEAR_US = 365 * 86_400 * 1_000_000
 
@@ -75,3 +76,18 @@ async def test_a_renewed_certificate_is_no_former_key_and_a_rotation_is(tmp_path
         assert node.mesh.identity() == before
     async with mesh_node(tmp_path) as node:
         assert node.mesh.identity() == after
+
+
+@scenario
+async def test_a_full_disk_does_not_keep_the_node_from_stopping_in_order(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with mesh_node(tmp_path) as node:
+        studio = await node.mesh.peers.add(paired("studio"))
+        # The second is written with the next minute, or at the end.
+        for address in ("10.0.0.1:1", "10.0.0.2:1"):
+            await node.mesh.peers.seen(studio.id, address)
+        node.store.broken = True
+        await node.stop()
+        assert node.work.cancelled()
+        assert "what was heard of peers is not written: The disk is full" in caplog.text
