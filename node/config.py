@@ -13,6 +13,8 @@ from node.core.limits import Limits, limits_from
 
 _SECTIONS = frozenset({"limits", "mesh"})
 _HIGHEST_PORT = 65_535
+# Where nodes wait for pairing if nobody chose otherwise.
+PAIRING_PORT = 4_355
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class MeshConfig:
     listen: bool = True
     host: str = ""
     port: int = 4_354
-    pairing_port: int = 4_355
+    pairing_port: int = PAIRING_PORT
     discovery: bool = True
     interfaces: tuple[str, ...] = ()
     announce_name: bool = False

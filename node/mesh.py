@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from node import certificates, identity
-from node.config import MeshConfig
+from node.config import PAIRING_PORT, MeshConfig
 from node.core import lan
 from node.core.errors import ErrorCode, MeshError
 from node.core.lan import Interface
@@ -281,7 +281,13 @@ class Mesh:
 
     def _address_of(self, wanted: str) -> str | None:
         """Where a node that is heard on the network waits for pairing, as it does unless another port was chosen."""
-        if self._discovery is None or len(wanted) < PREFIX_LEAST:
+        if len(wanted) < PREFIX_LEAST:
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{wanted!r} is too short for the name of a node: give {PREFIX_LEAST} of the characters that `helio "
+                "peers` shows, or an address with its port, such as 192.168.1.20:4355.",
+            )
+        if self._discovery is None:
             return None
         found = [one for name, one in self._discovery.sightings().items() if name.startswith(wanted.lower())]
         if len(found) > 1:
@@ -290,7 +296,8 @@ class Mesh:
             )
         if not found or not found[0].addresses:
             return None
-        return f"{found[0].addresses[0].rpartition(':')[0]}:{self._config.pairing_port}"
+        # "Any free one" here says nothing of the port there.
+        return f"{found[0].addresses[0].rpartition(':')[0]}:{self._config.pairing_port or PAIRING_PORT}"
 
 
 def _node_key(generation: Identity) -> NodeKey:

@@ -18,6 +18,7 @@ from tests.integration.mesh import scenario
 from tests.mesh_node import LOOPBACK, QUIET, card, mesh_node
 from tests.peer_book import paired
 
+HEARD = "00112233aabbccdd"
 YEAR_US = 365 * 86_400 * 1_000_000
 
 
@@ -60,6 +61,37 @@ async def test_who_waits_at_one_address_is_told_that_one(tmp_path: Path, host: s
     async with mesh_node(tmp_path, config=replace(QUIET, host=host), survey=lambda: survey) as node:
         waiting = await node.pairs(PairingWish(), until=PairingStep.WAITING)
         assert waiting.address == shown.format(port=waiting.port)
+
+
+@pytest.mark.parametrize(("chosen", "dialled"), [(0, 4_355), (1, 1)])
+@scenario
+async def test_a_node_that_is_heard_is_dialled_where_nodes_wait_for_pairing(
+    tmp_path: Path, chosen: int, dialled: int
+) -> None:
+    async with mesh_node(tmp_path, config=replace(QUIET, pairing_port=chosen)) as node:
+        # Nobody can be dialled there, whatever else is at work on this machine.
+        node.network.announces(HEARD, "255.255.255.255:4354")
+        failed = await node.pairs(PairingWish(target="0011"), until=PairingStep.FAILED)
+        assert f"port {dialled} " in failed.words
+
+
+@pytest.mark.parametrize(
+    ("target", "reason", "words"),
+    [
+        ("001", "invalid_argument", "give 4 of the characters"),
+        ("0011", "ambiguous", "begins the names of 2 nodes"),
+        ("00112234", "not_found", "No node whose name begins with '00112234' is heard"),
+    ],
+)
+@scenario
+async def test_what_names_no_node_or_several_is_not_dialled(
+    tmp_path: Path, target: str, reason: str, words: str
+) -> None:
+    async with mesh_node(tmp_path) as node:
+        for instance in (HEARD, "0011" * 4):
+            node.network.announces(instance, "10.0.0.9:4354")
+        failed = await node.pairs(PairingWish(target=target), until=PairingStep.FAILED)
+        assert (failed.reason, words in failed.words) == (reason, True)
 
 
 @scenario
