@@ -73,6 +73,7 @@ def found_to_wire(view: FoundView) -> pb.FoundNode:
         addresses=view.addresses,
         seen_us=view.seen_us,
         peer=wire_text(view.peer),
+        name=wire_text(view.name),
     )
 
 
@@ -83,6 +84,7 @@ def found_from_wire(wire: pb.FoundNode) -> FoundView:
         addresses=tuple(wire.addresses),
         seen_us=wire.seen_us,
         peer=wire.peer,
+        name=wire.name,
     )
 
 

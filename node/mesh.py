@@ -256,6 +256,7 @@ class Mesh:
             addresses=sighting.addresses,
             seen_us=sighting.seen_us,
             peer=peer.name if peer is not None else "",
+            name=sighting.name,
         )
 
     # --- for pairing -------------------------------------------------------------------------------------------------

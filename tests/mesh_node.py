@@ -55,9 +55,9 @@ class Network:
         """In place of node.discovery.Discovery."""
         return self
 
-    def announces(self, instance: str, *addresses: str) -> None:
+    def announces(self, instance: str, *addresses: str, name: str = "") -> None:
         """A node says that it is there."""
-        self.heard[instance] = Sighting(prefix=instance, version="0.1.0", addresses=addresses, seen_us=1)
+        self.heard[instance] = Sighting(prefix=instance, version="0.1.0", addresses=addresses, seen_us=1, name=name)
 
     def sightings(self) -> Mapping[str, Sighting]:
         return self.heard

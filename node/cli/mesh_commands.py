@@ -166,12 +166,19 @@ def _seen(peer: PeerView, now_us: int) -> str:
 def _found_table(found: Sequence[FoundView], now_us: int, console: Console) -> list[str]:
     columns = (
         Column(heading="INSTANCE"),
+        Column(heading="CALLS ITSELF", flexible=True, least=8),
         Column(heading="VERSION"),
         Column(heading="SEEN", right=True),
         Column(heading="ADDRESS", flexible=True, least=10),
     )
     rows = [
-        (one_line(one.instance), one_line(one.version), age(one.seen_us, now_us), one_line(listed(one.addresses)))
+        (
+            one_line(one.instance),
+            one_line(one.name),
+            one_line(one.version),
+            age(one.seen_us, now_us),
+            one_line(listed(one.addresses)),
+        )
         for one in found
     ]
     return table(columns, rows, console.columns)

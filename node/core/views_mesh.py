@@ -55,13 +55,17 @@ def view_peer(peer: Peer, link: Link) -> PeerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundView:
-    """A node that announces itself on the network; `peer` is the name of the peer that it claims to be, or empty."""
+    """A node that announces itself on the network; `peer` is the name of the peer that it claims to be, or empty.
+
+    `name` is what it calls itself, if it tells.
+    """
 
     instance: str
     version: str
     addresses: tuple[str, ...]
     seen_us: int
     peer: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

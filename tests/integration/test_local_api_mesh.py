@@ -43,7 +43,9 @@ async def test_the_mesh_arrives_as_it_is_with_what_strangers_say_in_it(tmp_path:
         group="X25519MLKEM768",
     )  # fmt: skip
     node.among.links["b" * 52] = Link(state=LinkState.REFUSED, since_us=60, why="unpaired there? " + HOSTILE)
-    found = FoundView(instance="0" * 16, version="1.2", addresses=("192.0.2.9:4354",), seen_us=80, peer="")
+    found = FoundView(
+        instance="0" * 16, version="1.2", addresses=("192.0.2.9:4354",), seen_us=80, peer="", name="attic"
+    )
     node.among.now = replace(node.among.now, why=HOSTILE, found=(found, replace(found, peer="studio")))
     async with node.up() as client:
         assert await client.mesh() == node.among.mesh()

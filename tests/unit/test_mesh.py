@@ -75,6 +75,13 @@ async def test_a_node_that_is_heard_is_dialled_where_nodes_wait_for_pairing(
         assert f"port {dialled} " in failed.words
 
 
+@scenario
+async def test_what_a_node_calls_itself_on_the_network_is_shown(tmp_path: Path) -> None:
+    async with mesh_node(tmp_path) as node:
+        node.network.announces(HEARD, "10.0.0.9:4354", name="Ada's Mac")
+        assert [(found.instance, found.name) for found in node.mesh.mesh().found] == [(HEARD, "Ada's Mac")]
+
+
 @pytest.mark.parametrize(
     ("target", "reason", "words"),
     [

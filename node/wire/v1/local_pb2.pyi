@@ -844,18 +844,20 @@ class MeshPeer(_message.Message):
     def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., given: _Optional[_Iterable[str]] = ..., got: _Optional[_Iterable[str]] = ..., paired_us: _Optional[int] = ..., seen_us: _Optional[int] = ..., link: _Optional[str] = ..., link_since_us: _Optional[int] = ..., link_address: _Optional[str] = ..., rtt_us: _Optional[int] = ..., tls: _Optional[str] = ..., group: _Optional[str] = ..., link_why: _Optional[str] = ...) -> None: ...
 
 class FoundNode(_message.Message):
-    __slots__ = ("instance", "version", "addresses", "seen_us", "peer")
+    __slots__ = ("instance", "version", "addresses", "seen_us", "peer", "name")
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     SEEN_US_FIELD_NUMBER: _ClassVar[int]
     PEER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     instance: str
     version: str
     addresses: _containers.RepeatedScalarFieldContainer[str]
     seen_us: int
     peer: str
-    def __init__(self, instance: _Optional[str] = ..., version: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., seen_us: _Optional[int] = ..., peer: _Optional[str] = ...) -> None: ...
+    name: str
+    def __init__(self, instance: _Optional[str] = ..., version: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., seen_us: _Optional[int] = ..., peer: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class RenamePeerRequest(_message.Message):
     __slots__ = ("peer", "name")
