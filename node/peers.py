@@ -121,7 +121,7 @@ class Peers:
                 raise MeshError(
                     ErrorCode.LIMIT,
                     f"This node has {len(peers)} peers; the limit is {self._limits.peers}. Unpair some with `helio "
-                    "unpair`, or raise `peers` under [limits] in config.toml.",
+                    "peers unpair`, or raise `peers` under [limits] in config.toml.",
                     {"limit": self._limits.peers},
                 )
             addresses = known.addresses if known else ()

@@ -34,9 +34,9 @@ _grants = click.Choice([grant.value for grant in Grant])
 
 @examples(
     "helio pair                                     wait for the other machine, and show it a code",
-    "helio pair 192.168.1.20:50123                  dial a machine that waits, and type its code",
+    "helio pair 192.168.1.20:4355                   dial a machine that waits, and type its code",
     "helio pair --headless --give request           make a code for a machine without a person",
-    "helio pair 10.0.0.5:50123 --code-stdin < code  pair with such a code",
+    "helio pair 10.0.0.5:4355 --code-stdin < code   pair with such a code",
 )
 @click.command("pair", cls=ExampleCommand)
 @click.argument("target", default="", metavar="[NAME|ADDRESS]")

@@ -105,9 +105,9 @@ async def test_a_pairing_run_is_told_step_by_step_and_answered(tmp_path: Path) -
     node = Node(tmp_path)
     wish = PairingWish(
         target="192.0.2.7:4355", wants=EVERY, gives=frozenset({Grant.REQUEST}), code="12345678", headless=True,
-        name="zoë's mac", port=50_123,
+        name="zoë's mac", port=4_355,
     )  # fmt: skip
-    waits = PairingEvent(step=PairingStep.WAITING, run="r" * 16, port=50_123, address="192.0.2.8:50123", code="1234")
+    waits = PairingEvent(step=PairingStep.WAITING, run="r" * 16, port=4_355, address="192.0.2.8:4355", code="1234")
     met = PairingEvent(step=PairingStep.MET, run="r" * 16, name=HOSTILE, shown="QQVV2X5", asks=EVERY)
     failed = PairingEvent(
         step=PairingStep.FAILED, run="r" * 16, offers=EVERY, reason="wrong_code", words="no " + HOSTILE

@@ -96,7 +96,7 @@ async def test_there_is_an_end_to_peers(tmp_path: Path) -> None:
         peers = await book(mesh)
         await peers.add(paired("one"))
         await peers.add(paired("two", at=["10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"]))
-        with refused(ErrorCode.LIMIT, "the limit is 2", "helio unpair", "[limits]"):
+        with refused(ErrorCode.LIMIT, "the limit is 2", "helio peers unpair", "[limits]"):
             await peers.add(paired("three"))
         assert await rows(mesh) == ["peer paired"] * 2
         # Known ones may still come again, and there is room when one has gone.
