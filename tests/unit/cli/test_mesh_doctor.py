@@ -94,7 +94,7 @@ def test_peers_are_counted_and_refused_ones_told_with_what_to_do():
 
 def test_macos_local_network_is_told_as_the_node_came_upon_it():
     assert checks.local_network("linux", mesh(why="Local Network")) is None
-    why = darwin_problem(DARWIN_EHOSTUNREACH, multicast=True, uid=501)
+    why = darwin_problem(DARWIN_EHOSTUNREACH, uid=501)
     assert why is not None
     away = end_of_call(status="UNAVAILABLE", text="No route to host", reason=None, address="192.0.2.7:1", was_up=False)
     levels = []
