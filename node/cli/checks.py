@@ -14,6 +14,7 @@ from node.cli.text import listed, plural
 from node.cli.times import day
 from node.core.errors import MeshError
 from node.core.mesh import LinkState
+from node.core.node_id import short
 from node.core.views import StatusView, VerifyView
 from node.core.views_mesh import IdentityView, MeshView, PeerView
 from node.core.views_work import AgentView
@@ -234,7 +235,7 @@ def certificate(identity: IdentityView, now_us: int) -> Finding:
     if identity.expires_us <= now_us + CERTIFICATE_WARN_US:
         found = f"its certificate ends on {until}"
         return Finding(check="identity", level=Level.WARN, found=found, remedy=renew)
-    return Finding(check="identity", level=Level.OK, found=f"{identity.shown[:7]}, certificate good until {until}")
+    return Finding(check="identity", level=Level.OK, found=f"{short(identity.shown)}, certificate good until {until}")
 
 
 def mesh_port(mesh: MeshView, *, listen: bool) -> Finding:

@@ -16,6 +16,7 @@ from node.cli.text import Column, listed, one_line, plural, table
 from node.cli.times import age, day
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, LinkState
+from node.core.node_id import short
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
 
 _TONES = {
@@ -145,7 +146,7 @@ def _peer_row(peer: PeerView, now_us: int) -> tuple[str, ...]:
     link = peer.link
     return (
         one_line(peer.name),
-        peer.shown[:7],
+        short(peer.shown),
         link.state.value,
         "" if link.rtt_us is None else f"{link.rtt_us / _MS:.1f} ms",
         _seen(peer, now_us),
@@ -197,7 +198,7 @@ def grants_words(grants: frozenset[Grant]) -> str:
 def rename_command(*, peer: str, name: str, in_json: bool) -> None:
     """Call a peer by another name, on this node alone."""
     renamed = on_node(lambda node: node.rename_peer(peer, name))
-    _done(renamed, f"{one_line(renamed.shown[:7])} is called {one_line(renamed.name)} now.", in_json=in_json)
+    _done(renamed, f"{one_line(short(renamed.shown))} is called {one_line(renamed.name)} now.", in_json=in_json)
 
 
 @examples("helio peers grant studio request", "helio peers grant studio mirror-panel mirror-timeline")
