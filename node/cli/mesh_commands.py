@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 
@@ -10,11 +9,10 @@ import click
 
 from node.cli.command import ExampleCommand, ExampleGroup, examples
 from node.cli.connection import on_node
-from node.cli.console import Console, Tone, plain, print_document
+from node.cli.console import Console, Tone, confirm, plain, print_document
 from node.cli.options import grants_argument, json_option, peer_argument
 from node.cli.text import Column, listed, one_line, plural, table
 from node.cli.times import age, day
-from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, LinkState
 from node.core.node_id import short
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
@@ -56,12 +54,8 @@ id_command.add_command(rotate_command)
 
 
 def _confirm(what: str) -> None:
-    """Asks whether to do it; WRONG_STATE when the answer is no, or when there is nobody to ask."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        message = f"Nothing was changed: there is no terminal to ask at. {what} To do it, add --yes."
-        raise MeshError(ErrorCode.WRONG_STATE, message)
-    if not click.confirm(f"{what} Go on?", err=True):
-        raise MeshError(ErrorCode.WRONG_STATE, "Nothing was changed.")
+    unasked = f"Nothing was changed: there is no terminal to ask at. {what} To do it, add --yes."
+    confirm(f"{what} Go on?", unasked=unasked)
 
 
 def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
