@@ -14,13 +14,13 @@ from node.wire.v1 import local_pb2 as pb
 
 def identity_to_wire(view: IdentityView) -> pb.Identity:
     return pb.Identity(
-        id=view.id, shown=view.shown, spki=view.spki, expires_us=view.expires_us, rotations=view.rotations
+        id=view.id, shown=view.shown, spki=view.spki, expires_us=view.expires_us, former_keys=view.former_keys
     )
 
 
 def identity_from_wire(wire: pb.Identity) -> IdentityView:
     return IdentityView(
-        id=wire.id, shown=wire.shown, spki=wire.spki, expires_us=wire.expires_us, rotations=wire.rotations
+        id=wire.id, shown=wire.shown, spki=wire.spki, expires_us=wire.expires_us, former_keys=wire.former_keys
     )
 
 
@@ -73,6 +73,7 @@ def found_to_wire(view: FoundView) -> pb.FoundNode:
         addresses=view.addresses,
         seen_us=view.seen_us,
         peer=wire_text(view.peer),
+        name=wire_text(view.name),
     )
 
 
@@ -83,6 +84,7 @@ def found_from_wire(wire: pb.FoundNode) -> FoundView:
         addresses=tuple(wire.addresses),
         seen_us=wire.seen_us,
         peer=wire.peer,
+        name=wire.name,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from pathlib import Path
 
 from node.core.errors import ErrorCode, MeshError
@@ -12,6 +13,8 @@ from node.core.limits import Limits, limits_from
 
 _SECTIONS = frozenset({"limits", "mesh"})
 _HIGHEST_PORT = 65_535
+# Where nodes wait for pairing if nobody chose otherwise.
+PAIRING_PORT = 4_355
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +27,7 @@ class MeshConfig:
     listen: bool = True
     host: str = ""
     port: int = 4_354
-    pairing_port: int = 4_355
+    pairing_port: int = PAIRING_PORT
     discovery: bool = True
     interfaces: tuple[str, ...] = ()
     announce_name: bool = False
@@ -53,11 +56,22 @@ def load(home: Path) -> Config:
             ErrorCode.INVALID_ARGUMENT,
             f"{path} has {unknown[0]!r}, which is no setting; the sections are: {', '.join(sorted(_SECTIONS))}.",
         )
-    limits = given.get("limits", {})
+    limits = _section(path, given, "limits")
     wrong = [f"{name} = {value!r}" for name, value in limits.items() if type(value) is not int]
     if wrong:
         raise MeshError(ErrorCode.INVALID_ARGUMENT, f"{path}: limits are whole numbers, not {wrong[0]}.")
-    return Config(limits=limits_from(limits), mesh=_mesh(path, given.get("mesh", {})))
+    whole = {name: value for name, value in limits.items() if type(value) is int}
+    return Config(limits=limits_from(whole), mesh=_mesh(path, _section(path, given, "mesh")))
+
+
+def _section(path: Path, given: Mapping[str, object], name: str) -> dict[str, object]:
+    found = given.get(name, {})
+    if not isinstance(found, dict):
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{path}: {name} is a section, not {found!r}. Write [{name}] on a line of its own, and the settings below.",
+        )
+    return found
 
 
 def _mesh(path: Path, given: Mapping[str, object]) -> MeshConfig:
@@ -81,9 +95,28 @@ def _mesh(path: Path, given: Mapping[str, object]) -> MeshConfig:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, f"{path}: {name} under [mesh] is {kind}, not {value!r}.")
         chosen[name] = value
     settings = replace(defaults, **chosen)  # type: ignore[arg-type]
-    if not 0 <= settings.port <= _HIGHEST_PORT:
+    _check(path, settings)
+    return settings
+
+
+def _check(path: Path, settings: MeshConfig) -> None:
+    """INVALID_ARGUMENT unless the node can listen as the settings say."""
+    for name, port in (("port", settings.port), ("pairing_port", settings.pairing_port)):
+        if not 0 <= port <= _HIGHEST_PORT:
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT, f"{path}: {name} under [mesh] is 0 to {_HIGHEST_PORT}, not {port}."
+            )
+    if settings.listen and settings.port == settings.pairing_port != 0:
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
-            f"{path}: port under [mesh] is 0 to {_HIGHEST_PORT}, not {settings.port}.",
+            f"{path}: port and pairing_port under [mesh] are both {settings.port}, and the node needs two. Give one of "
+            "them another number.",
         )
-    return settings
+    try:
+        ip_address(settings.host or "::")
+    except ValueError as error:
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{path}: host under [mesh] is an IP address, such as 192.168.1.20 or fd00::20, or empty for all; not "
+            f"{settings.host[:64]!r}.",
+        ) from error

@@ -73,7 +73,10 @@ async def _lifecycle_row(parts: Parts, decision: str) -> None:
 
 
 async def serve(home: Path, ready: Callable[[], None]) -> None:
-    """Runs the node at `home` until it is asked to stop; `ready` is called when all doors are open."""
+    """Runs the node at `home` until it is asked to stop; `ready` is called when people and agents can reach it.
+
+    The port for peers is opened beside that: what may keep it closed does not keep the node from work.
+    """
     settings = config.load(home)
     run = paths.run_dir(home)
     async with build(home, settings) as parts:

@@ -42,6 +42,8 @@ _LONGEST_ASK_S: Final = 1_200.0
 _ASK_AT_ONCE: Final = 8
 _KNOWN_ANSWERS: Final = 24
 _SECOND_US: Final = 1_000_000
+# What the library throws at whoever uses it while the network changes.
+_TROUBLE: Final = (OSError, RuntimeError, zeroconf.Error)
 _OFF: Final = "Discovery is switched off (discovery = false under [mesh] in config.toml). Peers are added by address."
 
 
@@ -70,6 +72,7 @@ class Discovery:
         listener: Listener,
         survey: Callable[[], Sequence[Interface]] = system.interfaces,
         watch_s: float = WATCH_S,
+        engine: Callable[..., AsyncZeroconf] = AsyncZeroconf,
     ) -> None:
         self.instance = spki[:PREFIX_CHARS]
         self._port = port
@@ -80,6 +83,7 @@ class Discovery:
         self._listener = listener
         self._survey = survey
         self._watch_s = watch_s
+        self._engine = engine
         self._table = SightingTable(own=self.instance, limits=limits, keep=keep)
         self._ear = Ear(self._take)
         self._zeroconf: AsyncZeroconf | None = None
@@ -158,7 +162,7 @@ class Discovery:
             elif self._why and not self._problem(found):
                 # The person has allowed it meanwhile: what was said until now nobody heard.
                 await self._move(found, rejoin=True)
-        except (OSError, RuntimeError, zeroconf.Error) as error:
+        except _TROUBLE as error:
             # An interface that goes away in the middle of it, most likely; the next look begins anew.
             await self._close()
             self._say(f"Discovery could not use the network ({error}). It tries again; peers can be added by address.")
@@ -193,7 +197,7 @@ class Discovery:
         self._fit = found
         self._say(self._problem(found))
         self._table.loopback = any(one.loopback for one in found)
-        self._zeroconf = AsyncZeroconf(interfaces=_sources(found))
+        self._zeroconf = self._engine(interfaces=_sources(found))
         await self._zeroconf.zeroconf.async_wait_for_start()
         self._zeroconf.zeroconf.async_add_listener(self._ear, None)
         self._ask_soon()
@@ -238,8 +242,11 @@ class Discovery:
         using, self._zeroconf, self._info, self._fit = self._zeroconf, None, None, ()
         if using is not None:
             # In this order: closing by itself would take the goodbyes along.
-            await using.async_unregister_all_services()
-            await using.async_close()
+            for leave in (using.async_unregister_all_services, using.async_close):
+                try:
+                    await leave()
+                except _TROUBLE as error:
+                    _log.warning("discovery: it left the network without a goodbye: %s", error)
 
     def _own_addresses(self) -> list[bytes | str]:
         return [ip_address(one).packed for one in lan.announced(self._fit, self._limits.peer_addresses)]

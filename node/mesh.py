@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import platform
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from node import certificates, identity
-from node.config import MeshConfig
+from node.config import PAIRING_PORT, MeshConfig
 from node.core import lan
 from node.core.errors import ErrorCode, MeshError
+from node.core.lan import Interface
 from node.core.limits import Limits
 from node.core.mesh import Grant, LinkState, NodeKey, Peer, Sighting
 from node.core.node_id import parse, show
@@ -30,6 +31,7 @@ from node.pake import Pake
 from node.peers import Peers
 from node.platform import interfaces
 from node.ports import Clock, Entropy, Screener, Store
+from node.ports_mesh import Sightings
 from node.rpc_client import LinkKeeper
 from node.rpc_pairing import PairingNet
 from node.rpc_roots import Roots
@@ -56,17 +58,25 @@ class Mesh:
         entropy: Entropy,
         limits: Limits,
         config: MeshConfig,
+        discover: Callable[..., Sightings] = Discovery,
+        survey: Callable[[], Sequence[Interface]] = interfaces.interfaces,
     ) -> None:
-        """`folder` is where the identity is kept, `generations` what is there: the one in use last."""
+        """`folder` is where the identity is kept, `generations` what is there: the one in use last.
+
+        `discover` makes what `Discovery` is; `survey` tells the network interfaces of this machine.
+        """
         self._folder = folder
+        self._generations = tuple(generations)
         self._me = generations[-1]
         self._clock = clock
         self._entropy = entropy
         self._limits = limits
         self._config = config
+        self._discover = discover
+        self._survey = survey
         self._port: int | None = None
         self._why = ""
-        self._discovery: Discovery | None = None
+        self._discovery: Sightings | None = None
         self._by_prefix: dict[str, Peer] = {}
         own = [_node_key(generation) for generation in generations]
         self.peers = Peers(
@@ -115,7 +125,7 @@ class Mesh:
         """Listens, keeps the links and hears the network until cancelled. What of that cannot be had is logged."""
         try:
             async with self._listening() as self._port:
-                self._discovery = Discovery(
+                self._discovery = discovery = self._discover(
                     spki=self._me.spki,
                     port=self._port,
                     version=VERSION,
@@ -125,16 +135,17 @@ class Mesh:
                     clock=self._clock,
                     keep=lambda prefix: prefix in self._by_prefix,
                     listener=self,
+                    survey=self._survey,
                 )
                 async with asyncio.TaskGroup() as group:
                     group.create_task(self.links.run())
-                    group.create_task(self._discovery.run())
+                    group.create_task(discovery.run())
                     group.create_task(self._follow())
                     group.create_task(self._write())
                     group.create_task(self._look_again())
         finally:
             self._port = None
-            await self.peers.close()
+            await self._written(self.peers.close())
 
     @asynccontextmanager
     async def _listening(self) -> AsyncIterator[int | None]:
@@ -166,10 +177,14 @@ class Mesh:
     async def _write(self) -> None:
         while True:
             await asyncio.sleep(self._limits.tick_s)
-            try:
-                await self.peers.tick()
-            except MeshError as error:
-                _log.warning("what was heard of peers is not written: %s", error.message)
+            await self._written(self.peers.tick())
+
+    async def _written(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except MeshError as error:
+            # The disk, most likely. It keeps the node neither from its work nor from stopping in order.
+            _log.warning("what was heard of peers is not written: %s", error.message)
 
     async def _look_again(self) -> None:
         """Asks peers that announce themselves and cannot be reached where they are now."""
@@ -205,15 +220,15 @@ class Mesh:
 
     def identity(self) -> IdentityView:
         """Who this node is to others."""
-        return _identity_view(self._me)
+        return _identity_view(self._generations)
 
     async def rotate(self) -> IdentityView:
         """A new key, signed by the one in use; it counts when the node starts again."""
-        now_us = self._clock.wall_us()
-        new = await asyncio.to_thread(
-            identity.rotate, self._folder, now_us=now_us, entropy=self._entropy, keep=self._limits.former_keys
-        )
-        return _identity_view(new)
+        return _identity_view(await asyncio.to_thread(self._rotated, self._clock.wall_us()))
+
+    def _rotated(self, now_us: int) -> Sequence[Identity]:
+        identity.rotate(self._folder, now_us=now_us, entropy=self._entropy, keep=self._limits.former_keys)
+        return identity.kept(self._folder, now_us=now_us, entropy=self._entropy)
 
     def mesh(self) -> MeshView:
         """Peers with their links, and what is heard on the network."""
@@ -241,6 +256,7 @@ class Mesh:
             addresses=sighting.addresses,
             seen_us=sighting.seen_us,
             peer=peer.name if peer is not None else "",
+            name=sighting.name,
         )
 
     # --- for pairing -------------------------------------------------------------------------------------------------
@@ -256,14 +272,23 @@ class Mesh:
 
     def _own_address(self, port: int) -> str:
         """Where another machine may dial this one at that port, or "" when it is not known."""
-        if self._config.host:
+        if not lan.is_any(self._config.host):
             return lan.endpoint(self._config.host, port)
-        found = lan.announced(lan.fit(interfaces.interfaces(), self._config.interfaces), 1)
-        return lan.endpoint(found[0], port) if found else ""
+        try:
+            address = lan.reached(lan.fit(self._survey(), self._config.interfaces))
+        except OSError:
+            return ""
+        return lan.endpoint(address, port) if address else ""
 
     def _address_of(self, wanted: str) -> str | None:
         """Where a node that is heard on the network waits for pairing, as it does unless another port was chosen."""
-        if self._discovery is None or len(wanted) < PREFIX_LEAST:
+        if len(wanted) < PREFIX_LEAST:
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{wanted!r} is too short for the name of a node: give {PREFIX_LEAST} of the characters that `helio "
+                "peers` shows, or an address with its port, such as 192.168.1.20:4355.",
+            )
+        if self._discovery is None:
             return None
         found = [one for name, one in self._discovery.sightings().items() if name.startswith(wanted.lower())]
         if len(found) > 1:
@@ -272,7 +297,8 @@ class Mesh:
             )
         if not found or not found[0].addresses:
             return None
-        return f"{found[0].addresses[0].rpartition(':')[0]}:{self._config.pairing_port}"
+        # "Any free one" here says nothing of the port there.
+        return f"{found[0].addresses[0].rpartition(':')[0]}:{self._config.pairing_port or PAIRING_PORT}"
 
 
 def _node_key(generation: Identity) -> NodeKey:
@@ -284,13 +310,15 @@ def _node_key(generation: Identity) -> NodeKey:
     )
 
 
-def _identity_view(me: Identity) -> IdentityView:
+def _identity_view(generations: Sequence[Identity]) -> IdentityView:
+    me = generations[-1]
     return IdentityView(
         id=me.node_id,
         shown=show(me.node_id),
         spki=me.spki,
         expires_us=certificates.expires_us(me.certificate),
-        rotations=me.number - 1,
+        # A renewed certificate is a generation, too, but of the same key.
+        former_keys=len({generation.spki for generation in generations} - {me.spki}),
     )
 
 

@@ -21,7 +21,6 @@ from node.core.rotation import Step
 from node.core.screen import Decision, Field
 from node.ledger import Ledger
 from node.ports import Screener, Store, Tx
-from node.ports_mesh import PeerBells
 
 _MINUTE_US: Final = 60_000_000
 
@@ -64,7 +63,6 @@ class Peers:
         self._listed: tuple[Peer, ...] | None = None
         self._heard = Heard()
         self._gate = RefusalGate(limits.refusal_rows_per_minute)
-        self._bells: list[PeerBells] = []
         self._changed = asyncio.Event()
         self._generation = 0
 
@@ -72,10 +70,6 @@ class Peers:
         """Takes what is on disk into memory."""
         for peer in await self._store.read(lambda reader: reader.peers()):
             self._hold(peer)
-
-    def listen(self, bells: PeerBells) -> None:
-        """Told of every change of trust from now on."""
-        self._bells.append(bells)
 
     @property
     def generation(self) -> int:
@@ -121,7 +115,7 @@ class Peers:
                 raise MeshError(
                     ErrorCode.LIMIT,
                     f"This node has {len(peers)} peers; the limit is {self._limits.peers}. Unpair some with `helio "
-                    "unpair`, or raise `peers` under [limits] in config.toml.",
+                    "peers unpair`, or raise `peers` under [limits] in config.toml.",
                     {"limit": self._limits.peers},
                 )
             addresses = known.addresses if known else ()
@@ -352,8 +346,6 @@ class Peers:
             self._generation += 1
             woken, self._changed = self._changed, asyncio.Event()
             woken.set()
-            for bells in self._bells:
-                bells.changed()
 
     def _hold(self, peer: Peer) -> None:
         self._by_id[peer.id] = peer

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from node.core.mesh import Grant, Link, Paired, Peer, Sighting
+from node.core.mesh import DiscoveryState, Grant, Paired, Peer, Sighting
 from node.core.pairing_events import Unreadable
 from node.core.pairing_messages import Message as PairingMessage
 from node.core.pairing_messages import Role
@@ -42,12 +42,6 @@ class MeshTx(MeshReader, Protocol):
     def rename_node(self, old: str, new: str) -> None:
         """What is stored of exchanges with an end on node `old` is about `new` from now on."""
         ...
-
-
-class PeerBells(Protocol):
-    """Told when trust has changed, after the commit."""
-
-    def changed(self) -> None: ...
 
 
 class PeerBook(Protocol):
@@ -132,27 +126,27 @@ class Calls(Protocol):
         ...
 
 
-class Links(Protocol):
-    """The outbound channels, one for each wanted peer."""
-
-    def link(self, peer_id: str) -> Link:
-        """How the link stands."""
-        ...
-
-    def wanted(self, peers: Sequence[Peer]) -> None:
-        """Keep a link to each of these and to nobody else; a peer that changed is dialled anew."""
-        ...
-
-    def hint(self, peer_id: str, addresses: Sequence[str]) -> None:
-        """Addresses seen on the network, to be tried before the ones on record."""
-        ...
-
-
 class Sightings(Protocol):
-    """What discovery hears."""
+    """What discovery hears, for as long as it runs."""
 
     def sightings(self) -> Mapping[str, Sighting]:
         """The nodes that announce themselves now, by instance name."""
+        ...
+
+    def state(self) -> DiscoveryState:
+        """How discovery stands."""
+        ...
+
+    def forget_address(self, instance: str, address: str) -> None:
+        """Nobody answered at that "host:port": it is not offered until it is announced again."""
+        ...
+
+    async def refresh(self, instance: str) -> Sighting | None:
+        """What that node says of itself now; what is known of it when it does not answer in time."""
+        ...
+
+    async def run(self) -> None:
+        """Works until cancelled."""
         ...
 
 

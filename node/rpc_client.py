@@ -18,7 +18,7 @@ from node.certificates import is_issued_for, target_name
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.links import LinkEnd, dial_target, end_of_call, pause_s
-from node.core.mesh import Greeting, Link, LinkState, NodeKey, Peer
+from node.core.mesh import TLS, Greeting, Link, LinkState, NodeKey, Peer
 from node.grpc_setup import aio, grpc
 from node.ports import Clock, Entropy
 from node.ports_mesh import PeerBook
@@ -28,7 +28,6 @@ from node.wire.v1.mesh_pb2_grpc import MeshServiceStub
 
 PING_MS: Final = 10_000
 PING_TIMEOUT_MS: Final = 5_000
-TLS: Final = "TLSv1.3"
 # However often addresses are announced, a peer is not dialled more often.
 _BREATH_S: Final = 0.2
 _TICK_S: Final = 1.0
@@ -63,7 +62,7 @@ class _Line:
 
 
 class LinkKeeper:
-    """Implements ports_mesh.Links; works while `run` does."""
+    """The outbound channels, one for each wanted peer; works while `run` does."""
 
     def __init__(
         self, *, own: Sequence[NodeKey], book: PeerBook, clock: Clock, entropy: Entropy, limits: Limits

@@ -26,11 +26,10 @@ from node import errmap
 from node.codec import parsed
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.mesh import Peer
+from node.core.mesh import TLS, Peer
 from node.grpc_setup import aio, grpc
 from node.ports_mesh import Pins
 
-TLS: Final = "TLSv1.3"
 # In the details of a refusal; a row in the timeline has the same word as its reason.
 REASON: Final = "reason"
 # gRPC ends a call by itself, right after it gave up on its message.

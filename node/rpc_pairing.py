@@ -279,7 +279,7 @@ def _parted(address: str) -> tuple[str, int]:
     if not colon or not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) <= 65_535:
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
-            f"{address[:80]!r} is no address with a port. Examples: 192.168.1.20:50123, [fd00::20]:50123; the other "
+            f"{address[:80]!r} is no address with a port. Examples: 192.168.1.20:4355, [fd00::20]:4355; the other "
             "machine says it when it waits (helio pair).",
         )
     return host, int(port)

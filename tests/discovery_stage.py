@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 
 from zeroconf import DNSOutgoing, ServiceInfo
+from zeroconf.asyncio import AsyncZeroconf
 
 from node.config import MeshConfig
 from node.core.lan import Interface
@@ -105,11 +106,12 @@ async def node(
     keep: Callable[[str], bool] = lambda _: False,
     survey: Callable[[], Sequence[Interface]] = loopbacks,
     watch_s: float = 0.1,
+    engine: Callable[..., AsyncZeroconf] = AsyncZeroconf,
 ) -> AsyncIterator[Node]:
     ears, clock = Ears(), Clock()
     discovery = Discovery(
         spki=spki, port=port, version="0.1.0", name="Ada's Mac", config=config or MeshConfig(interfaces=(LOOP,)),
-        limits=Limits(), clock=clock, keep=keep, listener=ears, survey=survey, watch_s=watch_s,
+        limits=Limits(), clock=clock, keep=keep, listener=ears, survey=survey, watch_s=watch_s, engine=engine,
     )  # fmt: skip
     async with asyncio.TaskGroup() as tasks:
         made = Node(discovery=discovery, ears=ears, clock=clock, running=tasks.create_task(discovery.run()))

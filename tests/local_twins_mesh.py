@@ -69,7 +69,7 @@ class Among:
 
     def __init__(self, trusted: Trusted) -> None:
         self.trusted = trusted
-        self.me = IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=2**52, rotations=0)
+        self.me = IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=2**52, former_keys=0)
         self.now = MeshView(port=4_354, discovery=True, why="", interfaces=("eth0", "wlan0"), peers=(), found=())
         self.links: dict[str, Link] = {}
 
@@ -77,7 +77,7 @@ class Among:
         return self.me
 
     async def rotate(self) -> IdentityView:
-        self.me = replace(self.me, id="w" * 52, rotations=self.me.rotations + 1)
+        self.me = replace(self.me, id="w" * 52, former_keys=self.me.former_keys + 1)
         return self.me
 
     def mesh(self) -> MeshView:

@@ -14,6 +14,7 @@ from node.cli.text import listed, plural
 from node.cli.times import day
 from node.core.errors import MeshError
 from node.core.mesh import LinkState
+from node.core.node_id import short
 from node.core.views import StatusView, VerifyView
 from node.core.views_mesh import IdentityView, MeshView, PeerView
 from node.core.views_work import AgentView
@@ -225,14 +226,16 @@ def timeline(last: VerifyView) -> Finding:
 def certificate(identity: IdentityView, now_us: int) -> Finding:
     """Whether the node's certificate is good for a while yet."""
     until = day(identity.expires_us)
+    # A node that starts renews a certificate that is past half its life; the key stays.
+    renew = "Run: helio down && helio up, which renews it"
     if identity.expires_us <= now_us:
-        found, level = f"its certificate ended on {until}, so no peer takes it", Level.FAIL
-    elif identity.expires_us <= now_us + CERTIFICATE_WARN_US:
-        found, level = f"its certificate ends on {until}", Level.WARN
-    else:
-        return Finding(check="identity", level=Level.OK, found=f"{identity.shown[:7]}, certificate good until {until}")
-    remedy = "Run: helio id rotate && helio down && helio up, while peers can still be reached"
-    return Finding(check="identity", level=level, found=found, remedy=remedy)
+        found = f"its certificate ended on {until}, so no peer takes it"
+        remedy = f"{renew}; then pair again with peers that refuse it"
+        return Finding(check="identity", level=Level.FAIL, found=found, remedy=remedy)
+    if identity.expires_us <= now_us + CERTIFICATE_WARN_US:
+        found = f"its certificate ends on {until}"
+        return Finding(check="identity", level=Level.WARN, found=found, remedy=renew)
+    return Finding(check="identity", level=Level.OK, found=f"{short(identity.shown)}, certificate good until {until}")
 
 
 def mesh_port(mesh: MeshView, *, listen: bool) -> Finding:

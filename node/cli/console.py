@@ -17,7 +17,7 @@ from typing import TypeAlias
 import click
 
 from node.cli.text import shorten
-from node.core.errors import MeshError
+from node.core.errors import ErrorCode, MeshError
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 _LEAST_COLUMNS = 40
@@ -137,3 +137,11 @@ def plain(value: object) -> Json:
 def error_document(error: MeshError) -> Json:
     """A refusal as scripts read it."""
     return {"error": {"code": error.code.value, "message": error.message, "details": plain(error.details)}}
+
+
+def confirm(question: str, *, unasked: str, declined: str = "Nothing was changed.") -> None:
+    """Asks a person; WRONG_STATE with the other texts where there is nobody to ask, or when the answer is no."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise MeshError(ErrorCode.WRONG_STATE, unasked)
+    if not click.confirm(question, err=True):
+        raise MeshError(ErrorCode.WRONG_STATE, declined)

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 
 from node.cli.command import ExampleCommand, examples
-from node.cli.console import Console, Tone, plain, print_document
+from node.cli.console import Console, Tone, confirm, plain, print_document
 from node.cli.options import json_option
 from node.cli.text import TAB, one_line
-from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.install import RECIPES, Plan, backup_of, carry_out, plan_install, plan_uninstall
 from node.service import own_command
@@ -69,7 +68,8 @@ def _go_through(plan: Plan, nothing: str, *, yes: bool, show: bool, in_json: boo
         console.lines(plan_lines(plan, console))
     if plan.changes and not show:
         if not yes:
-            _confirm()
+            unasked = "Nothing was changed: there is no terminal to ask at. To change the files above, add --yes."
+            confirm("Change these files?", unasked=unasked)
         carry_out(plan)
     if in_json:
         files = [{"path": str(change.path), "diff": list(change.diff())} for change in plan.changes]
@@ -87,14 +87,6 @@ def _go_through(plan: Plan, nothing: str, *, yes: bool, show: bool, in_json: boo
         kept = f" (as it was: {one_line(str(backup_of(change.path)))})" if change.keep else ""
         console.say(f"{done} {one_line(str(change.path))}{kept}")
     console.lines(plan.notes)
-
-
-def _confirm() -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        message = "Nothing was changed: there is no terminal to ask at. To change the files above, add --yes."
-        raise MeshError(ErrorCode.WRONG_STATE, message)
-    if not click.confirm("Change these files?", err=True):
-        raise MeshError(ErrorCode.WRONG_STATE, "Nothing was changed.")
 
 
 def plan_lines(plan: Plan, console: Console) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 
@@ -10,12 +9,12 @@ import click
 
 from node.cli.command import ExampleCommand, ExampleGroup, examples
 from node.cli.connection import on_node
-from node.cli.console import Console, Tone, plain, print_document
+from node.cli.console import Console, Tone, confirm, plain, print_document
 from node.cli.options import grants_argument, json_option, peer_argument
 from node.cli.text import Column, listed, one_line, plural, table
 from node.cli.times import age, day
-from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, LinkState
+from node.core.node_id import short
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PeerView
 
 _TONES = {
@@ -55,12 +54,8 @@ id_command.add_command(rotate_command)
 
 
 def _confirm(what: str) -> None:
-    """Asks whether to do it; WRONG_STATE when the answer is no, or when there is nobody to ask."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        message = f"Nothing was changed: there is no terminal to ask at. {what} To do it, add --yes."
-        raise MeshError(ErrorCode.WRONG_STATE, message)
-    if not click.confirm(f"{what} Go on?", err=True):
-        raise MeshError(ErrorCode.WRONG_STATE, "Nothing was changed.")
+    unasked = f"Nothing was changed: there is no terminal to ask at. {what} To do it, add --yes."
+    confirm(f"{what} Go on?", unasked=unasked)
 
 
 def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
@@ -69,8 +64,9 @@ def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
         return
     console = Console.of_streams()
     console.say(identity.shown)
-    changed = f"changed {plural(identity.rotations, 'time')}" if identity.rotations else "the first one"
-    console.note(f"certificate good until {day(identity.expires_us)}; key: {changed}")
+    kept = f"{plural(identity.former_keys, 'former key')} {'is' if identity.former_keys == 1 else 'are'} kept"
+    former = kept if identity.former_keys else "no former keys"
+    console.note(f"certificate good until {day(identity.expires_us)}; {former}")
 
 
 @examples(
@@ -144,7 +140,7 @@ def _peer_row(peer: PeerView, now_us: int) -> tuple[str, ...]:
     link = peer.link
     return (
         one_line(peer.name),
-        peer.shown[:7],
+        short(peer.shown),
         link.state.value,
         "" if link.rtt_us is None else f"{link.rtt_us / _MS:.1f} ms",
         _seen(peer, now_us),
@@ -165,12 +161,19 @@ def _seen(peer: PeerView, now_us: int) -> str:
 def _found_table(found: Sequence[FoundView], now_us: int, console: Console) -> list[str]:
     columns = (
         Column(heading="INSTANCE"),
+        Column(heading="CALLS ITSELF", flexible=True, least=8),
         Column(heading="VERSION"),
         Column(heading="SEEN", right=True),
         Column(heading="ADDRESS", flexible=True, least=10),
     )
     rows = [
-        (one_line(one.instance), one_line(one.version), age(one.seen_us, now_us), one_line(listed(one.addresses)))
+        (
+            one_line(one.instance),
+            one_line(one.name),
+            one_line(one.version),
+            age(one.seen_us, now_us),
+            one_line(listed(one.addresses)),
+        )
         for one in found
     ]
     return table(columns, rows, console.columns)
@@ -189,7 +192,7 @@ def grants_words(grants: frozenset[Grant]) -> str:
 def rename_command(*, peer: str, name: str, in_json: bool) -> None:
     """Call a peer by another name, on this node alone."""
     renamed = on_node(lambda node: node.rename_peer(peer, name))
-    _done(renamed, f"{one_line(renamed.shown[:7])} is called {one_line(renamed.name)} now.", in_json=in_json)
+    _done(renamed, f"{one_line(short(renamed.shown))} is called {one_line(renamed.name)} now.", in_json=in_json)
 
 
 @examples("helio peers grant studio request", "helio peers grant studio mirror-panel mirror-timeline")

@@ -20,6 +20,7 @@ from node.cli.options import json_option
 from node.cli.text import one_line
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant
+from node.core.node_id import short
 from node.core.views_mesh import PairingEvent, PairingStep
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ _grants = click.Choice([grant.value for grant in Grant])
 
 @examples(
     "helio pair                                     wait for the other machine, and show it a code",
-    "helio pair 192.168.1.20:50123                  dial a machine that waits, and type its code",
+    "helio pair 192.168.1.20:4355                   dial a machine that waits, and type its code",
     "helio pair --headless --give request           make a code for a machine without a person",
-    "helio pair 10.0.0.5:50123 --code-stdin < code  pair with such a code",
+    "helio pair 10.0.0.5:4355 --code-stdin < code   pair with such a code",
 )
 @click.command("pair", cls=ExampleCommand)
 @click.argument("target", default="", metavar="[NAME|ADDRESS]")
@@ -234,7 +235,8 @@ class _Teller:
         self._console.note(f"helio: {late if self._agreed else nothing}")
 
     def _words(self, event: PairingEvent) -> list[str]:
-        other = f"{one_line(event.name) or 'a node'} ({one_line(event.shown[:7])})" if event.shown else "the other node"
+        named = f"{one_line(event.name) or 'a node'} ({one_line(short(event.shown))})"
+        other = named if event.shown else "the other node"
         strong, tint = self._console.strong, self._console.tint
         match event.step:
             case PairingStep.WAITING:

@@ -15,7 +15,7 @@ from click.shell_completion import CompletionItem
 
 from node.cli.command import ExampleCommand, examples
 from node.cli.connection import on_node
-from node.cli.console import Console, Json, Tone, plain, print_document
+from node.cli.console import Console, Json, Tone, confirm, plain, print_document
 from node.cli.options import complete_agent, complete_workspace, json_option, put_away_argument, session_argument
 from node.cli.showing import SESSION_VARIABLE, Showing, already_here, become, ensure_there, showing
 from node.cli.text import Column, listed, one_line, plural, table
@@ -320,10 +320,8 @@ def _confirm_removal(wanted: str) -> None:
         # Also when nothing fits: the node says best what is wrong with a name.
         return
     what = f"{one_line(named[0].label)} has {plural(opened, 'open exchange')}; what it still works for will fail."
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise MeshError(ErrorCode.WRONG_STATE, f"{what} To delete it all the same, add --yes.")
-    if not click.confirm(f"{what} Delete it?", err=True):
-        raise MeshError(ErrorCode.WRONG_STATE, "Nothing was deleted.")
+    unasked = f"{what} To delete it all the same, add --yes."
+    confirm(f"{what} Delete it?", unasked=unasked, declined="Nothing was deleted.")
 
 
 def _names(wanted: str, session: SessionView) -> bool:

@@ -113,6 +113,17 @@ def announced(interfaces: Iterable[Interface], most: int) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda address: (found[address], address))[:most])
 
 
+def is_any(host: str) -> bool:
+    """Whether listening at `host`, a literal address or nothing, is listening at all of this machine's."""
+    return not host or ip_address(host).is_unspecified
+
+
+def reached(interfaces: Iterable[Interface]) -> str:
+    """The best address by which another machine dials this one; empty when there is none that it could dial."""
+    found = announced((one for one in interfaces if not one.loopback), 1)
+    return next((address for address in found if not is_link_local_v6(address)), "")
+
+
 def sources(interface: Interface) -> tuple[str, ...]:
     """From where multicast is sent on an interface: one IPv4 and one IPv6 address, as far as there are."""
     v4 = [address for address in interface.addresses if ":" not in address]

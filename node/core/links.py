@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Final
 
 from node.core.backoff import delay
-from node.core.errors import ErrorCode, MeshError
+from node.core.trust import parse_address
 
 FIRST_PAUSE_S: Final = 0.25
 REFUSED_PAUSE_S: Final = 1.0
 # Whoever was away for a short time is looked for often: a pause is at most this part of that time, or half a second.
 _AWAY_PART: Final = 50.0
 _SHORTEST_CAP_S: Final = 0.5
-_HIGHEST_PORT: Final = 65_535
-
-_is_v4 = re.compile(r"(?P<host>[0-9.]{7,15}):(?P<port>[0-9]{1,5})", re.ASCII).fullmatch
-_is_v6 = re.compile(
-    r"\[(?P<host>[0-9A-Fa-f:.]{2,45})(?:%(?P<zone>[A-Za-z0-9][A-Za-z0-9._-]{0,14}))?\]:(?P<port>[0-9]{1,5})", re.ASCII
-).fullmatch
 
 _UNPAIRED: Final = "the other node does not know this one (unpaired there?)"
 _REASONS: Final = {
@@ -84,23 +76,9 @@ def pause_s(*, refused: bool, attempt: int, away_s: float, cap_s: float, fractio
 
 
 def dial_target(address: str) -> str:
-    """gRPC's word for a literal "host:port", "[host]:port" or "[host%zone]:port"; INVALID_ARGUMENT for all else.
+    """gRPC's word for a literal address with a port; INVALID_ARGUMENT for all else.
 
     Names are not looked up: whoever answers for them would learn who talks to whom.
     """
-    v4, v6 = _is_v4(address), _is_v6(address)
-    found = v4 or v6
-    if found is not None and 0 < int(found["port"]) <= _HIGHEST_PORT:
-        try:
-            if v4 is not None:
-                return f"ipv4:{IPv4Address(v4['host'])}:{int(v4['port'])}"
-            if v6 is not None:
-                zone = f"%25{v6['zone']}" if v6["zone"] else ""
-                return f"ipv6:[{IPv6Address(v6['host'])}{zone}]:{int(v6['port'])}"
-        except AddressValueError:
-            found = None
-    raise MeshError(
-        ErrorCode.INVALID_ARGUMENT,
-        f"{address[:80]!r} is no address of a node: give an IP address and a port, such as 192.0.2.7:4354 or "
-        "[2001:db8::7]:4354.",
-    )
+    literal = parse_address(address)
+    return f"{'ipv6' if literal.startswith('[') else 'ipv4'}:{literal.replace('%', '%25')}"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from node.core.rotation import Step
+
+# Between nodes nothing less is taken; written as the TLS library names it.
+TLS: Final = "TLSv1.3"
 
 
 class Grant(StrEnum):

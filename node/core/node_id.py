@@ -44,9 +44,9 @@ def show(node_id: str) -> str:
     return SEPARATOR.join(checked[at : at + GROUP] for at in range(0, len(checked), GROUP))
 
 
-def short(node_id: str) -> str:
-    """The first group, to tell nodes apart by; it proves nothing."""
-    return node_id[:GROUP].upper()
+def short(shown: str) -> str:
+    """The first group of an id as `show` shows it, to tell nodes apart by; it proves nothing."""
+    return shown[:GROUP]
 
 
 def parse(text: str) -> str:

@@ -11,13 +11,16 @@ from node.core.node_id import show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityView:
-    """This node as others know it: `shown` is its id with check characters. `expires_us` is its certificate's end."""
+    """This node as others know it: `shown` is its id with check characters. `expires_us` is its certificate's end.
+
+    `former_keys` is how many keys it had before and has kept, by which peers that were away know it.
+    """
 
     id: str
     shown: str
     spki: str
     expires_us: int
-    rotations: int
+    former_keys: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +55,17 @@ def view_peer(peer: Peer, link: Link) -> PeerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundView:
-    """A node that announces itself on the network; `peer` is the name of the peer that it claims to be, or empty."""
+    """A node that announces itself on the network; `peer` is the name of the peer that it claims to be, or empty.
+
+    `name` is what it calls itself, if it tells.
+    """
 
     instance: str
     version: str
     addresses: tuple[str, ...]
     seen_us: int
     peer: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,30 +20,25 @@ DARWIN_EHOSTUNREACH: Final = 65
 _NOTHING: Final = bytes(12)
 
 
-def local_network_problem(error: OSError, *, multicast: bool) -> str | None:
-    """What Apple's Local Network privacy has to do with an error of a multicast, or of a dial on the network.
+def local_network_problem(error: OSError) -> str | None:
+    """What Apple's Local Network privacy has to do with an error of a multicast.
 
     None when it has nothing to do with it, as always on Linux, which has no such thing.
     """
-    return darwin_problem(error.errno, multicast=multicast, uid=os.getuid()) if IS_DARWIN else None
+    return darwin_problem(error.errno, uid=os.getuid()) if IS_DARWIN else None
 
 
-def darwin_problem(code: int | None, *, multicast: bool, uid: int) -> str | None:
+def darwin_problem(code: int | None, *, uid: int) -> str | None:
     """The same for an errno of macOS and the user of the process (Apple TN3179: root is exempt).
 
-    A multicast asks nobody the way, so it fails like this for one reason only; a dial also when nobody is there.
+    A multicast asks nobody the way, so it fails like this for one reason only.
     """
     if code != DARWIN_EHOSTUNREACH or uid == 0:
         return None
-    said = (
-        "macOS does not let heliograph"
-        if multicast
-        else "The address cannot be reached, or macOS does not let heliograph"
-    )
     return (
-        f'{said} use the local network ("No route to host"). Allow it in System Settings > Privacy & Security > Local '
-        "Network, under the name of heliograph, Python, or the app that started it, and run `helio down` and `helio "
-        "up`. A node started from Terminal or over SSH needs no permission."
+        'macOS does not let heliograph use the local network ("No route to host"). Allow it in System Settings > '
+        "Privacy & Security > Local Network, under the name of heliograph, Python, or the app that started it, and run "
+        "`helio down` and `helio up`. A node started from Terminal or over SSH needs no permission."
     )
 
 
@@ -69,7 +64,7 @@ def multicast_problem(source: str, index: int) -> str:
     try:
         _send_nothing(source, index)
     except OSError as error:
-        explained = local_network_problem(error, multicast=True)
+        explained = local_network_problem(error)
         return (
             explained
             or f"The system refuses multicast from {source}: {error.strerror or error}. A firewall may forbid it."

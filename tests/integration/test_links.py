@@ -179,7 +179,7 @@ async def test_a_peer_without_an_address_waits_for_one() -> None:
     async with keeping(a, TrustTwin(b.peer())) as keeper:
         await reached(keeper, b.id, LinkState.DOWN, "no address of this node is known")
         keeper.hint(b.id, ["b.example:4354"])
-        await reached(keeper, b.id, LinkState.DOWN, "is no address of a node")
+        await reached(keeper, b.id, LinkState.DOWN, "is not an IP address with a port")
         keeper.hint(b.id, ["127.0.0.1:1", "127.0.0.1:2"])
         await reached(keeper, b.id, LinkState.DOWN, "nothing listens at 127.0.0.1:1", "2 addresses were tried")
 

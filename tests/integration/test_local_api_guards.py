@@ -34,7 +34,7 @@ async def test_no_method_answers_without_the_token(tmp_path: Path, token: bytes 
             assert caught.value.code() is grpc.StatusCode.UNAUTHENTICATED, name
             assert errmap.from_rpc(caught.value).code is ErrorCode.UNAUTHENTICATED, name
     assert (node.person.given, node.desk.started, node.glance.stopping.is_set()) == ([], [], False)
-    assert (node.pairings.wishes, node.pairings.answers, node.among.me.rotations) == ([], [], 0)
+    assert (node.pairings.wishes, node.pairings.answers, node.among.me.former_keys) == ([], [], 0)
 
 
 @played

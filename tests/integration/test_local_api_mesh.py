@@ -29,7 +29,7 @@ async def test_the_identity_is_shown_and_given_a_new_key(tmp_path: Path) -> None
     async with node.up() as client:
         assert asdict(await client.identity()) == asdict(node.among.me)
         rotated = await client.rotate_identity()
-        assert (rotated.id, rotated.rotations) == ("w" * 52, 1)
+        assert (rotated.id, rotated.former_keys) == ("w" * 52, 1)
         assert await client.identity() == rotated
 
 
@@ -43,7 +43,9 @@ async def test_the_mesh_arrives_as_it_is_with_what_strangers_say_in_it(tmp_path:
         group="X25519MLKEM768",
     )  # fmt: skip
     node.among.links["b" * 52] = Link(state=LinkState.REFUSED, since_us=60, why="unpaired there? " + HOSTILE)
-    found = FoundView(instance="0" * 16, version="1.2", addresses=("192.0.2.9:4354",), seen_us=80, peer="")
+    found = FoundView(
+        instance="0" * 16, version="1.2", addresses=("192.0.2.9:4354",), seen_us=80, peer="", name="attic"
+    )
     node.among.now = replace(node.among.now, why=HOSTILE, found=(found, replace(found, peer="studio")))
     async with node.up() as client:
         assert await client.mesh() == node.among.mesh()
@@ -103,9 +105,9 @@ async def test_a_pairing_run_is_told_step_by_step_and_answered(tmp_path: Path) -
     node = Node(tmp_path)
     wish = PairingWish(
         target="192.0.2.7:4355", wants=EVERY, gives=frozenset({Grant.REQUEST}), code="12345678", headless=True,
-        name="zoë's mac", port=50_123,
+        name="zoë's mac", port=4_355,
     )  # fmt: skip
-    waits = PairingEvent(step=PairingStep.WAITING, run="r" * 16, port=50_123, address="192.0.2.8:50123", code="1234")
+    waits = PairingEvent(step=PairingStep.WAITING, run="r" * 16, port=4_355, address="192.0.2.8:4355", code="1234")
     met = PairingEvent(step=PairingStep.MET, run="r" * 16, name=HOSTILE, shown="QQVV2X5", asks=EVERY)
     failed = PairingEvent(
         step=PairingStep.FAILED, run="r" * 16, offers=EVERY, reason="wrong_code", words="no " + HOSTILE

@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 
 import pytest
+import zeroconf
 from zeroconf import DNSIncoming
+from zeroconf.asyncio import AsyncZeroconf
 
 from node.config import MeshConfig
 from node.core.lan import Interface
@@ -130,6 +132,38 @@ async def test_an_unreadable_list_of_interfaces_does_not_end_it() -> None:
         await until(lambda: not one.discovery.state().on, "off")
         broken.clear()
         await one.announced()
+
+
+class Stuck(AsyncZeroconf):
+    """The library on a network that goes away in the middle of each goodbye."""
+
+    left = 0
+
+    async def async_unregister_all_services(self) -> None:
+        more = bool(self.zeroconf.registry.async_get_service_infos())
+        await super().async_unregister_all_services()
+        if more:
+            raise OSError(101, "Network is unreachable")
+
+    async def async_close(self) -> None:
+        await super().async_close()
+        Stuck.left += 1
+        raise zeroconf.NotRunningException
+
+
+@scenario
+async def test_a_network_that_goes_away_in_a_goodbye_does_not_end_it() -> None:
+    Stuck.left = 0
+    found = [loopback()]
+    async with node(A, survey=lambda: tuple(found), engine=Stuck) as one:
+        await one.announced()
+        found.clear()
+        await until(lambda: f"{LOOP} is not there" in one.discovery.state().why, "why")
+        assert Stuck.left == 1
+        found.append(loopback())
+        await one.announced()
+        await one.stop()
+        assert (one.running.cancelled(), Stuck.left) == (True, 2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux: routes of a network namespace of its own")

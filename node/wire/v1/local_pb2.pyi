@@ -776,18 +776,18 @@ class RotateIdentityResponse(_message.Message):
     def __init__(self, identity: _Optional[_Union[Identity, _Mapping]] = ...) -> None: ...
 
 class Identity(_message.Message):
-    __slots__ = ("id", "shown", "spki", "expires_us", "rotations")
+    __slots__ = ("id", "shown", "spki", "expires_us", "former_keys")
     ID_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPKI_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_US_FIELD_NUMBER: _ClassVar[int]
-    ROTATIONS_FIELD_NUMBER: _ClassVar[int]
+    FORMER_KEYS_FIELD_NUMBER: _ClassVar[int]
     id: str
     shown: str
     spki: str
     expires_us: int
-    rotations: int
-    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., rotations: _Optional[int] = ...) -> None: ...
+    former_keys: int
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., former_keys: _Optional[int] = ...) -> None: ...
 
 class GetMeshRequest(_message.Message):
     __slots__ = ()
@@ -844,18 +844,20 @@ class MeshPeer(_message.Message):
     def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., given: _Optional[_Iterable[str]] = ..., got: _Optional[_Iterable[str]] = ..., paired_us: _Optional[int] = ..., seen_us: _Optional[int] = ..., link: _Optional[str] = ..., link_since_us: _Optional[int] = ..., link_address: _Optional[str] = ..., rtt_us: _Optional[int] = ..., tls: _Optional[str] = ..., group: _Optional[str] = ..., link_why: _Optional[str] = ...) -> None: ...
 
 class FoundNode(_message.Message):
-    __slots__ = ("instance", "version", "addresses", "seen_us", "peer")
+    __slots__ = ("instance", "version", "addresses", "seen_us", "peer", "name")
     INSTANCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     SEEN_US_FIELD_NUMBER: _ClassVar[int]
     PEER_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     instance: str
     version: str
     addresses: _containers.RepeatedScalarFieldContainer[str]
     seen_us: int
     peer: str
-    def __init__(self, instance: _Optional[str] = ..., version: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., seen_us: _Optional[int] = ..., peer: _Optional[str] = ...) -> None: ...
+    name: str
+    def __init__(self, instance: _Optional[str] = ..., version: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., seen_us: _Optional[int] = ..., peer: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class RenamePeerRequest(_message.Message):
     __slots__ = ("peer", "name")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 from node.cli import checks
 from node.cli.checks import Level
 from node.core.links import end_of_call
@@ -17,7 +19,7 @@ DAY_US = 86_400 * 1_000_000
 
 
 def identity(expires_us: int) -> IdentityView:
-    return IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=expires_us, rotations=0)
+    return IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=expires_us, former_keys=0)
 
 
 def mesh(**changes: object) -> MeshView:
@@ -38,7 +40,10 @@ def test_a_certificate_that_ends_is_told_in_time():
     assert levels == [Level.FAIL, Level.FAIL, Level.WARN, Level.OK]
     ending = checks.certificate(identity(now + DAY_US), now)
     assert ending.found == "its certificate ends on 2026-01-02"
-    assert "helio id rotate" in ending.remedy
+    # A node that starts renews what is past half its life, for the same key.
+    assert ending.remedy == "Run: helio down && helio up, which renews it"
+    over = checks.certificate(identity(now), now)
+    assert over.remedy == "Run: helio down && helio up, which renews it; then pair again with peers that refuse it"
 
 
 def test_the_port_says_why_it_is_closed():
@@ -89,7 +94,7 @@ def test_peers_are_counted_and_refused_ones_told_with_what_to_do():
 
 def test_macos_local_network_is_told_as_the_node_came_upon_it():
     assert checks.local_network("linux", mesh(why="Local Network")) is None
-    why = darwin_problem(DARWIN_EHOSTUNREACH, multicast=True, uid=501)
+    why = darwin_problem(DARWIN_EHOSTUNREACH, uid=501)
     assert why is not None
     away = end_of_call(status="UNAVAILABLE", text="No route to host", reason=None, address="192.0.2.7:1", was_up=False)
     levels = []
@@ -115,6 +120,19 @@ def test_doctor_looks_at_the_mesh_of_a_node_that_runs(helio, node, home):
     shown = helio("doctor").stdout
     assert "ok    mesh port      closed, as config.toml says" in shown
     assert "ok    discovery      off, as config.toml says" in shown
+
+
+@pytest.mark.parametrize(
+    "text", ["mesh = 3", "limits = 3", "[mesh]\npairing_port = 99999", '[mesh]\nhost = "nonsense"']
+)
+def test_doctor_tells_settings_that_cannot_be(helio, node, home, text):
+    (home / "config.toml").write_text(text, encoding="utf-8")
+    result = helio("doctor")
+    assert result.exit_code == 1
+    assert f"fail  settings       {home / 'config.toml'}: " in result.stdout
+    assert "The node does not start before that is mended." in result.stdout
+    # What runs is looked at all the same.
+    assert "ok    mesh port " in result.stdout
 
 
 def test_doctor_without_a_node_says_nothing_of_the_mesh(helio, home):

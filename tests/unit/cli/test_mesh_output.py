@@ -36,12 +36,14 @@ def _read_until(controller: int, end: bytes) -> bytes:
 def test_the_id_is_the_output_and_the_rest_a_note(helio, node):
     result = helio("id")
     assert (result.exit_code, result.stdout) == (0, "MMMMMMM-MMMMMMM\n")
-    assert result.stderr == "certificate good until 2036-09-18; key: the first one\n"
-    node.identity.rotations = 2
-    assert "key: changed 2 times" in helio("id").stderr
+    assert result.stderr == "certificate good until 2036-09-18; no former keys\n"
+    node.identity.former_keys = 1
+    assert "; 1 former key is kept\n" in helio("id").stderr
+    node.identity.former_keys = 2
+    assert "; 2 former keys are kept\n" in helio("id").stderr
     assert json.loads(helio("id", "--json").stdout) == {
         "id": "m" * 52, "shown": "MMMMMMM-MMMMMMM", "spki": "ab" * 32, "expires_us": node.identity.expires_us,
-        "rotations": 2,
+        "former_keys": 2,
     }  # fmt: skip
 
 
@@ -124,7 +126,7 @@ def test_peers_are_a_table_and_say_why_they_are_not_linked(helio, node):
 
 
 def test_what_strangers_say_moves_no_cursor_and_makes_no_line(helio, node):
-    found = pb.FoundNode(instance=FORGERY, version=FORGERY, addresses=[FORGERY], seen_us=NOW_US)
+    found = pb.FoundNode(instance=FORGERY, version=FORGERY, addresses=[FORGERY], seen_us=NOW_US, name=FORGERY)
     hostile = peer(FORGERY, addresses=[FORGERY], link_address=FORGERY, tls=FORGERY, group=FORGERY, link_why=FORGERY)
     node.mesh.MergeFrom(pb.GetMeshResponse(peers=[hostile], found=[found], why=FORGERY))
     result = helio("peers", "list")
@@ -138,12 +140,14 @@ def test_what_strangers_say_moves_no_cursor_and_makes_no_line(helio, node):
 
 def test_strangers_on_the_network_stand_apart_from_peers(helio, node):
     node.mesh.found.extend([
-        pb.FoundNode(instance="00112233aabbccdd", version="0.1.0", addresses=["192.0.2.9:4354"], seen_us=NOW_US),
+        pb.FoundNode(
+            instance="00112233aabbccdd", version="0.1.0", addresses=["192.0.2.9:4354"], seen_us=NOW_US, name="Ada's Mac"
+        ),
         pb.FoundNode(instance="ffffffffffffffff", version="0.1.0", addresses=[], seen_us=NOW_US, peer="studio"),
     ])  # fmt: skip
     result = helio("peers")
     assert "Heard on the network, not paired:" in result.stdout
-    assert "00112233aabbccdd" in result.stdout
+    assert "00112233aabbccdd  Ada's Mac" in result.stdout
     assert "ffffffffffffffff" not in result.stdout
     assert [found["peer"] for found in json.loads(helio("peers", "--json").stdout)["found"]] == ["", "studio"]
 

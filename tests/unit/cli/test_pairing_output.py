@@ -32,7 +32,7 @@ from node.entry import main
 sys.exit(main())
 """
 
-WAITING = pairing("waiting", port=50_123)
+WAITING = pairing("waiting", port=4_355)
 MET = pairing("met", name="attic", shown=SHOWN, asks=["request"], offers=EVERY)
 CODE = pairing("code", code="416364")
 ASK_CODE = pairing("ask_code", name="attic", shown=SHOWN)
@@ -131,7 +131,7 @@ def test_who_waits_shows_the_code_and_is_asked_last(pair, node):
     person.types(" YES \n")
     status, shown, said = person.ended()
     assert (status, said, _answers(node)) == (0, "", [(RUN_ID, "", True)])
-    assert "Waiting at port 50123. On the other machine: helio pair ADDRESS:50123\n" in shown
+    assert "Waiting at port 4355. On the other machine: helio pair ADDRESS:4355\n" in shown
     assert "attic (QQVV2X5) answers." in shown
     assert "\n    416 364\n" in shown
     assert "Ask whoever is at the other machine" in shown
@@ -143,7 +143,7 @@ def test_who_waits_shows_the_code_and_is_asked_last(pair, node):
 
 def test_who_dials_types_the_code_and_is_told_why_once_more(pair, node):
     _plays(node, MET, ASK_CODE, ANSWERED, ASK_AGAIN, ANSWERED, AGREED, PAIRED)
-    person = pair("192.0.2.7:50123", "--give", "request", "--name", "studio")
+    person = pair("192.0.2.7:4355", "--give", "request", "--name", "studio")
     person.sees("Type the code")
     person.types("12\n")
     person.sees("A pairing code has 6 to 8 digits.")
@@ -154,13 +154,13 @@ def test_who_dials_types_the_code_and_is_told_why_once_more(pair, node):
     assert _answers(node) == [(RUN_ID, "12", True), (RUN_ID, "416364", True)]
     assert "Its id: QQVV2X5-AAAAAAA" in shown
     wish = node.last(pb.RunPairingRequest)
-    assert (wish.target, list(wish.wants), list(wish.gives)) == ("192.0.2.7:50123", [], ["request"])
+    assert (wish.target, list(wish.wants), list(wish.gives)) == ("192.0.2.7:4355", [], ["request"])
     assert (wish.name, wish.code, wish.headless) == ("studio", "", False)
 
 
 def test_an_empty_line_is_no_answer_and_the_end_of_input_is_a_no(pair, node):
     _plays(node, MET, ASK_CODE, ANSWERED, ASK_AGAIN, ANSWERED, DECLINED)
-    person = pair("192.0.2.7:50123")
+    person = pair("192.0.2.7:4355")
     person.sees("Type the code")
     person.types("\n")
     person.sees("6 to 8 digits")
@@ -211,9 +211,9 @@ def test_what_the_other_calls_itself_makes_no_line_of_ours(pair, node):
 
 
 def test_the_address_is_shown_where_it_is_known(pair, node):
-    _plays(node, pairing("waiting", port=50_123, address="192.0.2.8:50123"), DECLINED)
+    _plays(node, pairing("waiting", port=4_355, address="192.0.2.8:4355"), DECLINED)
     shown = pair().ended()[1]
-    assert shown == "Waiting at 192.0.2.8:50123. On the other machine: helio pair 192.0.2.8:50123\n"
+    assert shown == "Waiting at 192.0.2.8:4355. On the other machine: helio pair 192.0.2.8:4355\n"
 
 
 @pytest.mark.parametrize(("steps", "left"), [
@@ -268,16 +268,16 @@ def test_an_answer_that_came_too_late_leaves_the_word_to_the_run(pair, node):
 
 
 def test_headless_says_how_the_other_machine_gets_the_code(helio, node):
-    _plays(node, pairing("waiting", port=50_123, code="12345678"), AGREED, PAIRED)
-    result = helio("pair", "--headless", "--give", "request", "--port", "50123")
+    _plays(node, pairing("waiting", port=4_355, code="12345678"), AGREED, PAIRED)
+    result = helio("pair", "--headless", "--give", "request", "--port", "4355")
     assert result.exit_code == 0
     assert result.stdout.startswith(
-        "Waiting at port 50123. On the other machine: helio pair ADDRESS:50123 --code-stdin\n"
+        "Waiting at port 4355. On the other machine: helio pair ADDRESS:4355 --code-stdin\n"
         "The code for its standard input, good for one try: 1234 5678\n"
     )
     wish = node.last(pb.RunPairingRequest)
-    assert (wish.headless, wish.code, list(wish.gives), wish.port) == (True, "", ["request"], 50_123)
-    _plays(node, pairing("waiting", port=50_123), DECLINED)
+    assert (wish.headless, wish.code, list(wish.gives), wish.port) == (True, "", ["request"], 4_355)
+    _plays(node, pairing("waiting", port=4_355), DECLINED)
     assert "--code-stdin" in helio("pair", "--code-stdin", given="12345678\n").stdout
     # Nobody is asked, so nothing is given that was not named.
     assert list(node.last(pb.RunPairingRequest).gives) == []
@@ -286,11 +286,11 @@ def test_headless_says_how_the_other_machine_gets_the_code(helio, node):
 def test_a_code_that_both_know_comes_on_standard_input_and_is_never_shown(helio, node):
     _plays(node, AGREED, PAIRED)
     for words in ((), ("--json",)):
-        result = helio("pair", "192.0.2.7:50123", "--code-stdin", *words, given="1234 5678\nmore\n")
+        result = helio("pair", "192.0.2.7:4355", "--code-stdin", *words, given="1234 5678\nmore\n")
         assert result.exit_code == 0
         assert "5678" not in result.stdout + result.stderr
         wish = node.last(pb.RunPairingRequest)
-        assert (wish.code, wish.target) == ("12345678", "192.0.2.7:50123")
+        assert (wish.code, wish.target) == ("12345678", "192.0.2.7:4355")
     assert "CODE" not in helio("pair", "--help").stdout.replace("--code-stdin", "").replace("< code", "")
 
 
@@ -329,7 +329,7 @@ def test_where_nobody_can_type_it_says_what_to_do_instead(home, node, stdin):
 
 def test_a_script_reads_one_object_a_line_and_types_as_a_person_does(pair, node):
     _plays(node, MET, ASK_CODE, ANSWERED, AGREED, PAIRED)
-    person = pair("192.0.2.7:50123", "--json")
+    person = pair("192.0.2.7:4355", "--json")
     person.sees('"step": "ask_code"')
     person.types("416364\n")
     status, shown, said = person.ended()

@@ -142,7 +142,7 @@ class TwinNode(LocalServiceServicer):
         self.workspaces: list[pb.Workspace] = [workspace("default", driver="host", settings={})]
         self.agents: list[pb.Agent] = []
         self.identity = pb.Identity(
-            id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=NOW_US + 10 * YEAR_US, rotations=0
+            id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=NOW_US + 10 * YEAR_US, former_keys=0
         )
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
         self.script: list[pb.RunPairingResponse | str] = []
@@ -322,7 +322,7 @@ class TwinNode(LocalServiceServicer):
 
     def RotateIdentity(self, request, context):  # noqa: N802
         self._take(request, context)
-        new = _changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "rotations": self.identity.rotations + 1})
+        new = _changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "former_keys": self.identity.former_keys + 1})
         return pb.RotateIdentityResponse(identity=new)
 
     def GetMesh(self, request, context):  # noqa: N802

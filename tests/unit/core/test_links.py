@@ -28,8 +28,8 @@ def test_literal_addresses_are_dialled(address: str, target: str) -> None:
     "address",
     ["", "192.0.2.7", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:65536", "192.0.2.256:1", "192.0.2.07:1", "localhost:4354",
      "mac.local:4354", "unix:/tmp/x", "2001:db8::7:4354", "[2001:db8::7]", "[::g]:1", "[fe80::1%]:1", "[fe80::1%a b]:1",
-     "[fe80::1%25eth0]:1\n", "[fe80::1%eth0%eth1]:1", "ipv4:192.0.2.7:4354", "192.0.2.7:4354,192.0.2.8:4354",
-     "\u0661.1.1.1:1", "[" + "1:" * 400 + "]:1"],
+     "[fe80::1%25eth0\n]:1", "[fe80::1%eth0%eth1]:1", "ipv4:192.0.2.7:4354", "192.0.2.7:4354,192.0.2.8:4354",
+     "\u0661.1.1.1:1", "[" + "1:" * 400 + "]:1", "0.0.0.0:1", "[fd00::1%eth0]:1"],
 )  # fmt: skip
 def test_nothing_else_is_an_address(address: str) -> None:
     with pytest.raises(MeshError) as caught:

@@ -94,7 +94,7 @@ def test_a_long_text_is_refused_without_being_repeated() -> None:
 
 
 def test_the_short_form_is_the_first_group() -> None:
-    assert short(NODE) == SHOWN.split("-")[0]
+    assert short(SHOWN) == SHOWN.split("-")[0]
 
 
 @pytest.mark.parametrize("text", ["", NODE.upper(), NODE[:-1], NODE + "a", NODE[:-1] + "1", NODE + "\n"])

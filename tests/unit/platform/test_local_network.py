@@ -16,28 +16,22 @@ NO_ROUTE = local_network.DARWIN_EHOSTUNREACH
 
 
 def test_macos_denies_multicast_and_the_person_is_told_where_to_allow_it() -> None:
-    told = darwin_problem(NO_ROUTE, multicast=True, uid=501)
+    told = darwin_problem(NO_ROUTE, uid=501)
     assert told is not None
     assert told.startswith("macOS does not let heliograph use the local network")
     assert "System Settings > Privacy & Security > Local Network" in told
     assert "Terminal or over SSH" in told
 
 
-def test_a_dial_on_macos_may_also_fail_because_nobody_is_there() -> None:
-    told = darwin_problem(NO_ROUTE, multicast=False, uid=501)
-    assert told is not None
-    assert told.startswith("The address cannot be reached, or macOS does not let")
-
-
 @pytest.mark.parametrize(("code", "uid"), [(NO_ROUTE, 0), (51, 501), (61, 501), (None, 501)])
 def test_other_errors_and_root_have_nothing_to_do_with_it(code: int | None, uid: int) -> None:
-    assert darwin_problem(code, multicast=True, uid=uid) is None
+    assert darwin_problem(code, uid=uid) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux: there is no Local Network privacy")
 def test_linux_has_no_such_thing() -> None:
     for code in (errno.EHOSTUNREACH, NO_ROUTE, errno.EPERM):
-        assert local_network_problem(OSError(code, "no"), multicast=True) is None
+        assert local_network_problem(OSError(code, "no")) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only on Linux: in a network namespace of its own")
