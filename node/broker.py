@@ -43,7 +43,8 @@ from node.core.model import (
 )
 from node.core.screen import Decision, Verdict
 from node.core.transfer import Attachment
-from node.ledger import Draft, Ledger, recall, side_text
+from node.ledger import Draft, Ledger, recall
+from node.ledger_rows import side_text
 from node.openings import Openings
 from node.ports import Bells, Screener, Store, Tx
 from node.ports_work import LaunchPlan

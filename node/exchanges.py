@@ -10,10 +10,11 @@ from node.core.commands import Arrival, Ask, Command, Delegate, Peer, Receipt, R
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Author, Conversation, Exchange, Message, Session, SessionStatus
-from node.ledger import Ledger, label_of, recall
+from node.core.model import Address, Author, Blocked, Conversation, Exchange, Message, Session, SessionStatus
+from node.labels import label_of
+from node.ledger import Ledger, recall
 from node.openings import reachable
-from node.ports import Blocked, Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
+from node.ports import Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
 from node.ports_work import Planner, Stager
 
 _QUOTE_CHARS = 300
@@ -297,7 +298,7 @@ def _mine(reader: Reader, actor: Address, wanted: str, tool: str) -> Exchange:
 def _visible(exchange: Exchange, message: Message, actor: Address, *, whole: bool) -> bool:
     """Own messages always; of the other side only what was read, and only when the exchange was asked for."""
     end = exchange.end_of(actor)
-    own = end is message.sender and message.author is not Author.NODE
+    own = end is message.sender and message.author not in {Author.NODE, Author.FAR_NODE}
     return own or (whole and end is message.recipient and not message.withheld and message.ladder.read_us is not None)
 
 

@@ -17,10 +17,11 @@ from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Exchange, SessionStatus, Status
+from node.core.model import Address, Blocked, Exchange, SessionStatus, Status
 from node.core.transfer import Attachment
-from node.ledger import OPENINGS, Ledger, label_of
-from node.ports import Blocked, Reader, Store, Tx
+from node.labels import label_of
+from node.ledger import OPENINGS, Ledger
+from node.ports import Reader, Store, Tx
 
 Place = Callable[[str, str, Attachment], str]
 """Where a file of a message lands: (session id, message id, file) -> path."""

@@ -5,37 +5,34 @@ Called inside a transaction by the services; it decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from node.core.canonical import JsonValue
+from node.core import relay
 from node.core.commands import Receipt
 from node.core.delegation import Note
 from node.core.effects import Effect, Land, Launch, Notify
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
-from node.core.mesh import Peer
 from node.core.model import (
     Address,
     Author,
     End,
     Exchange,
-    Kind,
     Ladder,
     Message,
     MessageKind,
-    Session,
     SessionStatus,
 )
-from node.core.redact import preview
 from node.core.screen import Decision, Verdict
 from node.core.timeline import Content, Party, Row, RowKind, Scan
 from node.core.transfer import Attachment
+from node.labels import label_of
+from node.ledger_rows import LedgerRows, engine_of, side_text, texts_of
 from node.ports import Clock, Entropy, Reader, Tx
 from node.version import SOFTWARE
 
-PREVIEW_CHARS = 200
 SNIPPET_CHARS = 300
 NOTICE_GRACE_US = 1_000_000
 """A waiting call takes a message at once; only what nobody took by then is worth a notice."""
@@ -60,8 +57,8 @@ class Draft:
     files: tuple[Attachment, ...] = ()
 
 
-class Ledger:
-    """Writes messages with their timeline rows and notices."""
+class Ledger(LedgerRows):
+    """Writes messages with their timeline rows, and what is owed for them."""
 
     def __init__(
         self,
@@ -72,7 +69,7 @@ class Ledger:
         limits: Limits,
         resumable: frozenset[str] = frozenset(),
     ) -> None:
-        self.node = node
+        super().__init__(node)
         self.resumable = resumable
         self._clock = clock
         self._entropy = entropy
@@ -93,6 +90,7 @@ class Ledger:
         """
         now = self.now_us()
         withheld = draft.verdict is not None and draft.verdict.decision is Decision.WITHHOLD
+        to = exchange.address(draft.sender.other)
         message = Message(
             id=draft.id,
             exchange=exchange.id,
@@ -109,23 +107,34 @@ class Ledger:
                 recorded_us=now,
                 screened=draft.verdict.decision.value if draft.verdict else Decision.RELAY.value,
                 # Files land first: a message can be read only when all of it is there.
-                landed_us=None if withheld or draft.files else now,
+                # What crosses to another node has landed when that says so.
+                landed_us=None if withheld or draft.files or self.is_far(to) else now,
             ),
             files=draft.files,
         )
         exchange = replace(exchange, next_number=exchange.next_number + 1, changed_us=now)
         tx.put_exchange(exchange)
-        to = exchange.address(message.recipient)
         tx.add_message(message, to)
         shown = side_text(draft.text) if draft.shown is None else draft.shown
         side = self._side(tx, exchange, message, "" if withheld else shown)
         tx.append(self._row(tx, exchange, message, draft.verdict), side)
-        if not withheld and to.session is not None:
+        if not withheld and self.is_far(to):
+            if draft.kind in crossing(draft.sender):
+                tx.queue(to.node, exchange.id, message.id, now, progress=False, files=self._pushes(draft))
+        elif not withheld and to.session is not None:
             if draft.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
             else:
                 self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
         return exchange, message
+
+    def is_far(self, address: Address) -> bool:
+        """Whether that end is on another node."""
+        return address.node != self.node
+
+    def _pushes(self, draft: Draft) -> bool:
+        # A client pushes its files; what goes to a client is pulled by it.
+        return bool(draft.files) and draft.sender is End.OPENER
 
     def wake(self, tx: Tx, session_id: str, messages: Sequence[Message]) -> None:
         """An agent that ended is started again for these, if they are worth it and the node knows how.
@@ -192,7 +201,10 @@ class Ledger:
             tx.add_effect(effect, self.now_us())
 
     def outcome(self, tx: Tx, exchange: Exchange, message: Message, decision: str, reason: str | None = None) -> None:
-        """The row that tells what became of a message after its decision row."""
+        """The row that tells what became of a message after its decision row; its far sender is to learn of it."""
+        sender = exchange.address(message.sender)
+        if self.is_far(sender) and sender.node == exchange.opener.node:
+            tx.queue(sender.node, exchange.id, message.id, self.now_us(), progress=True, files=False)
         tx.append(
             Row(
                 row=RowKind.OUTCOME,
@@ -203,84 +215,10 @@ class Ledger:
                 msg=message.id,
                 conv=exchange.id,
                 kind=message.kind.value,
-                leg="local",
-                dst=self._party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
+                leg=self._leg(exchange, message),
+                dst=self.party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
             )
         )
-
-    def refusal(self, tx: Tx, actor: Address, tool: str, reason: str) -> None:
-        """The row of a command that was refused before it became a message."""
-        tx.append(
-            Row(
-                row=RowKind.MESSAGE,
-                engine=engine_of(Kind.DELEGATION if tool == "delegate" else Kind.REQUEST),
-                decision="refused",
-                reason=reason,
-                sw=SOFTWARE,
-                kind=tool,
-                leg="local",
-                src=self._party(tx, actor, None),
-            )
-        )
-
-    def session_row(self, tx: Tx, session: Session, decision: str, reason: str | None = None) -> None:
-        """The row of something that happened to a session."""
-        tx.append(
-            Row(
-                row=RowKind.LIFECYCLE,
-                engine="session",
-                decision=decision,
-                reason=reason,
-                sw=SOFTWARE,
-                src=Party(node=self.node, workspace=session.workspace, session=session.id, agent=session.profile),
-            ),
-            _texts(nickname=session.nickname or "", title=session.title),
-        )
-
-    def event_row(self, tx: Tx, engine: str, decision: str, session_id: str, reason: str | None = None) -> None:
-        """The row of something that the node did for a session."""
-        party = self._party(tx, Address(node=self.node, session=session_id), None)
-        tx.append(Row(row=RowKind.LIFECYCLE, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=party))
-
-    def policy_row(self, tx: Tx, engine: str, decision: str, name: str) -> None:
-        """The row of a rule that a person changed; `name` says which, beside the row."""
-        party = Party(node=self.node, role="person")
-        row = Row(row=RowKind.POLICY, engine=engine, decision=decision, sw=SOFTWARE, src=party)
-        tx.append(row, _texts(name=name))
-
-    def peer_row(
-        self,
-        tx: Tx,
-        peer: Peer,
-        engine: str,
-        decision: str,
-        *,
-        reason: str | None = None,
-        extra: Mapping[str, JsonValue] | None = None,
-        **texts: str,
-    ) -> None:
-        """The row of something that changed between this node and a peer; its name and `texts` go beside the row."""
-        src, dst = Party(node=self.node), Party(node=peer.id)
-        row = Row(row=RowKind.POLICY, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=src, dst=dst)
-        tx.append(replace(row, extra=extra or {}), _texts(name=peer.name, **texts))
-
-    def key_row(self, tx: Tx, old: str, new: str, engine: str, decision: str, **texts: str) -> None:
-        """The row of a node whose key gave way to another: both node ids."""
-        src, dst = Party(node=old), Party(node=new)
-        row = Row(row=RowKind.KEY, engine=engine, decision=decision, sw=SOFTWARE, src=src, dst=dst)
-        tx.append(row, _texts(**texts))
-
-    def turned_away(
-        self, tx: Tx, reason: str, *, node: str = "", address: str = "", extra: Mapping[str, JsonValue] | None = None
-    ) -> None:
-        """The row of a call from another node that was refused; `node` is the id its key has, empty when unknown."""
-        src, dst = Party(node=node) if node else None, Party(node=self.node)
-        row = Row(row=RowKind.POLICY, engine="mesh", decision="refused", reason=reason, sw=SOFTWARE, src=src, dst=dst)
-        tx.append(replace(row, extra=extra or {}), _texts(address=address))
-
-    def side(self, **texts: str) -> tuple[tuple[str, str], ...]:
-        """Side texts for a row: redacted, cut to a preview, empty ones left out."""
-        return _texts(**texts)
 
     def _row(self, tx: Reader, exchange: Exchange, message: Message, verdict: Verdict | None) -> Row:
         kind = exchange.kind
@@ -296,9 +234,9 @@ class Ledger:
             root=exchange.root,
             depth=exchange.depth,
             kind=message.kind.value,
-            leg="local",
+            leg=self._leg(exchange, message),
             src=self._sender(tx, exchange, message),
-            dst=self._party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
+            dst=self.party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
             content=Content(
                 bytes=len(message.text.encode("utf-8")),
                 chars=len(message.text),
@@ -307,25 +245,22 @@ class Ledger:
             scan=_scan(verdict),
         )
 
+    def _leg(self, exchange: Exchange, message: Message) -> str:
+        if self.is_far(exchange.address(message.recipient)):
+            return "egress"
+        far = self.is_far(exchange.address(message.sender)) and message.author is not Author.NODE
+        return "ingress" if far else "local"
+
     def _sender(self, tx: Reader, exchange: Exchange, message: Message) -> Party:
+        sender = exchange.address(message.sender)
         if message.author is Author.SESSION:
-            return self._party(tx, exchange.address(message.sender), _role(message.sender, exchange))
+            return self.party(tx, sender, _role(message.sender, exchange))
+        if message.author is Author.FAR_NODE:
+            return Party(node=sender.node, role=Author.NODE.value)
         return Party(node=self.node, role=message.author.value)
 
-    def _party(self, tx: Reader, address: Address, role: str | None) -> Party:
-        if address.session is None:
-            return Party(node=address.node, role="person")
-        session = tx.session(address.session)
-        return Party(
-            node=address.node,
-            workspace=session.workspace if session else None,
-            session=address.session,
-            agent=session.profile if session else None,
-            role=role,
-        )
-
     def _side(self, tx: Reader, exchange: Exchange, message: Message, shown: str) -> tuple[tuple[str, str], ...]:
-        texts = _texts(
+        texts = texts_of(
             title=message.title or exchange.title,
             snippet=message.snippet,
             sender=label_of(tx, exchange.address(message.sender), message.author),
@@ -341,19 +276,9 @@ OPENINGS = frozenset({MessageKind.BRIEF, MessageKind.REQUEST})
 _WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
 
 
-def engine_of(kind: Kind) -> str:
-    """The timeline's code for an exchange of that kind."""
-    return f"agent.{kind.value}"
-
-
-def label_of(reader: Reader, address: Address, author: Author) -> str:
-    """How people and models read an address: @nickname, short id, the person or the node."""
-    if author is Author.NODE:
-        return "the node"
-    if author is Author.PERSON or address.session is None:
-        return "the person"
-    session = reader.session(address.session)
-    return session.label if session else f"deleted session {address.session[:8]}"
+def crossing(sender: End) -> frozenset[MessageKind]:
+    """The kinds of message that cross to another node, from that end of an exchange."""
+    return relay.FORWARDED if sender is End.OPENER else relay.ITEMS
 
 
 def _role(end: End, exchange: Exchange) -> str:
@@ -367,16 +292,6 @@ def recall(reader: Reader, known: tuple[str, str]) -> Receipt:
     if exchange is None or message is None:
         raise MeshError(ErrorCode.NOT_FOUND, "That command was done before, and its exchange has been deleted since.")
     return Receipt(exchange=exchange, message=message, repeated=True)
-
-
-def side_text(text: str) -> str:
-    """What may stand beside a row of a text: without secrets, cut to a preview."""
-    return preview(text, PREVIEW_CHARS).text
-
-
-def _texts(**texts: str) -> tuple[tuple[str, str], ...]:
-    """Side texts by name; empty ones are left out."""
-    return tuple((name, side_text(text)) for name, text in texts.items() if text)
 
 
 def _scan(verdict: Verdict | None) -> Scan | None:

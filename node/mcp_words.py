@@ -272,7 +272,7 @@ def message_json(taken: Taken, me: Address) -> JsonObject:
     message, exchange = taken.message, taken.exchange
     data: dict[str, Json] = {
         "from": written_by(taken),
-        "from_role": "node" if message.author is Author.NODE else message.sender.role(exchange.kind),
+        "from_role": "node" if message.author in {Author.NODE, Author.FAR_NODE} else message.sender.role(exchange.kind),
         "kind": message.kind.value,
         "exchange": exchange.id,
         "number": message.number,

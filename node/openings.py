@@ -18,7 +18,8 @@ from node.core.model import (
     SessionStatus,
     Status,
 )
-from node.ledger import Ledger, label_of
+from node.labels import label_of
+from node.ledger import Ledger
 from node.ports import Reader, Tx
 from node.ports_work import LaunchPlan
 

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from node.core.approval import Approval
 from node.core.commands import Arrival, Command, Peer, Receipt
 from node.core.effects import Effect
-from node.core.model import Address, Conversation, Exchange, Ladder, Message, Session
+from node.core.model import Address, Blocked, Conversation, Exchange, Ladder, Message, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.screen import Field, Verdict
@@ -19,6 +19,7 @@ from node.core.timeline_check import Verification
 from node.core.transfer import Attachment
 from node.core.workspace import Workspace
 from node.ports_mesh import MeshReader, MeshTx
+from node.ports_relay import RelayReader, RelayTx
 from node.ports_work import LaunchPlan, Worktree
 
 T = TypeVar("T")
@@ -101,7 +102,7 @@ class CallRecord:
     created_us: int
 
 
-class Reader(MeshReader, Protocol):
+class Reader(MeshReader, RelayReader, Protocol):
     """A consistent view of the node's state. Blocking: only inside Store.read or Store.write."""
 
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]: ...
@@ -142,7 +143,7 @@ class Reader(MeshReader, Protocol):
     def counts(self) -> Counts: ...
 
 
-class Tx(Reader, MeshTx, Protocol):
+class Tx(Reader, MeshTx, RelayTx, Protocol):
     """One command's part of a transaction; an exception undoes exactly this part."""
 
     def put_session(self, session: Session) -> None: ...
@@ -209,15 +210,6 @@ class Bells(Protocol):
     """Wakes the calls that wait at an address."""
 
     def ring(self, addresses: Sequence[Address]) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blocked:
-    """A wait that a call is about to begin: `exchange` is the one it waits on, `on` who has to act."""
-
-    who: Address
-    on: Address
-    exchange: str
 
 
 class Waits(Protocol):

@@ -107,13 +107,16 @@ class MeshServer:
         self.gate = Gate(trust=trust, limits=limits, spoke=self._spoke)
 
     @asynccontextmanager
-    async def serve(self, host: str, port: int) -> AsyncIterator[int]:
+    async def serve(
+        self, host: str, port: int, more: Mapping[str, grpc.RpcMethodHandler[Any, Any]] | None = None
+    ) -> AsyncIterator[int]:
         """Serves at a literal address ("" for all) for the length of the block; gives the port, which 0 leaves open.
 
-        UNAVAILABLE when the system refuses the address. Afterwards all calls have ended.
+        `more` are handlers by the full names of their methods ("/package.Service/Method"). UNAVAILABLE when the
+        system refuses the address. Afterwards all calls have ended.
         """
         server = aio.server(options=self._options(), maximum_concurrent_rpcs=2 * self._limits.mesh_connections)
-        server.add_generic_rpc_handlers((_Methods(self._handlers(), self.gate.unknown()),))
+        server.add_generic_rpc_handlers((_Methods({**self._handlers(), **(more or {})}, self.gate.unknown()),))
         await self._roots.prepare()
         self._served = self._wanted()
         credentials = grpc.dynamic_ssl_server_credentials(

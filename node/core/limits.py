@@ -66,7 +66,7 @@ class Limits:
     former_keys: int = 8
     sightings: int = 256
     mesh_connections: int = 1_024
-    mesh_message_bytes: int = 65_536
+    mesh_message_bytes: int = 1_048_576
     mesh_call_s: int = 10
     mesh_calls_per_peer: int = 16
     mesh_handshake_s: int = 5

@@ -84,11 +84,12 @@ class MessageKind(StrEnum):
 
 
 class Author(StrEnum):
-    """Who wrote a message: an agent's session, the person at the node, or the node itself."""
+    """Who wrote a message: an agent's session, the person at the node, the node itself, or the node at the far end."""
 
     SESSION = "session"
     PERSON = "person"
     NODE = "node"
+    FAR_NODE = "far_node"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +103,15 @@ class Address:
     def is_person(self) -> bool:
         """Whether this end is the person."""
         return self.session is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocked:
+    """A wait that a call is about to begin: `exchange` is the one it waits on, `on` who has to act."""
+
+    who: Address
+    on: Address
+    exchange: str
 
 
 class AgentState(StrEnum):
@@ -221,7 +231,7 @@ class Ladder:
             return f"noticed {self.notices}"
         if self.landed_us is not None:
             return f"landed, notice held: {self.held}" if self.held else "landed"
-        return "recorded"
+        return f"queued: {self.held}" if self.held else "recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,10 @@ _MARKS = ", ".join("?" * len(_PEER_COLUMNS.split(",")))
 _CHANGES = ", ".join(f"{c.strip()} = excluded.{c.strip()}" for c in _PEER_COLUMNS.split(",")[1:])
 # By id, and by nothing else: OR REPLACE would delete another peer of the same name.
 _PUT_PEER = f"INSERT INTO peers ({_PEER_COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (id) DO UPDATE SET {_CHANGES}"
-_NODE_COLUMNS = (("exchanges", "opener_node"), ("exchanges", "worker_node"), ("messages", "to_node"))
+_NODE_COLUMNS = (
+    ("exchanges", "opener_node"), ("exchanges", "worker_node"), ("messages", "to_node"), ("relays", "peer"),
+    ("remote_sessions", "node"),
+)  # fmt: skip
 
 
 class MeshReader:

@@ -16,6 +16,7 @@ from node.ports import CallRecord, Entropy
 from node.ports_work import LaunchPlan, Worktree
 from node.store.mesh import MeshTx
 from node.store.reader import SqliteReader, address_values
+from node.store.relay import RelayTx
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -57,7 +58,7 @@ def save_head(connection: sqlite3.Connection, head: timeline.Head) -> None:
     )
 
 
-class SqliteTx(SqliteReader, MeshTx):
+class SqliteTx(SqliteReader, MeshTx, RelayTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(

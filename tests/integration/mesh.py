@@ -30,6 +30,7 @@ from node.core.model import (
     DEFAULT_WORKSPACE,
     Address,
     AgentState,
+    Blocked,
     Conversation,
     Message,
     Session,
@@ -45,7 +46,7 @@ from node.inbox import Inbox
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.notices import ManyBells, Notices
-from node.ports import Blocked, Call, RowFilter, Screener, Tx
+from node.ports import Call, RowFilter, Screener, Tx
 from node.ports_work import LaunchPlan
 from node.store import SqliteStore, StoreSettings
 from tests.waiting import until

@@ -10,7 +10,8 @@ import pytest
 from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode
 from node.core.model import Address, Author, End, MessageKind, SessionStatus, Status
-from node.ledger import Draft, side_text
+from node.ledger import Draft
+from node.ledger_rows import side_text
 from node.ports import RowFilter
 from tests.integration.mesh import INJECTION, NODE, Agent, Mesh, refused, running, scenario, texts
 

@@ -209,7 +209,7 @@ async def test_a_message_that_is_too_large_is_refused_by_name() -> None:
     trust = TrustTwin(a.peer())
     async with serving(b, trust) as port:
         async with dialled(a, b, port) as channel:
-            for size in (Limits().mesh_message_bytes + 1, 1 << 20):
+            for size in (Limits().mesh_message_bytes + 1, 2 << 20):
                 assert await called(channel, message=bytes(size)) == "RESOURCE_EXHAUSTED"
             await until(lambda: trust.reasons == {"oversized": 2})
             assert await called(channel) == "ok"

@@ -1,0 +1,117 @@
+"""The ports of the tunnel: what its streams need of services, and services of the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from node.core.mesh import Peer
+from node.core.model import Address, Blocked
+from node.core.relay import Forward, ForwardResult, Item, Queued, RemoteSession
+from node.core.transfer import Attachment
+
+
+class RelayReader(Protocol):
+    """The relay's part of ports.Reader."""
+
+    def queued(self, peer: str, after: int, limit: int) -> tuple[Queued, ...]: ...
+    def queued_message(self, message_id: str) -> Queued | None: ...
+    def queued_before(self, then_us: int, limit: int) -> tuple[Queued, ...]: ...
+    def queued_files(self, peer: str, limit: int) -> tuple[Queued, ...]: ...
+    def queued_messages(self, peer: str, limit: int) -> tuple[Queued, ...]: ...
+    def newest_relay(self) -> int: ...
+    def remote_session(self, session_id: str) -> RemoteSession | None: ...
+    def remote_sessions(self, node: str | None = None) -> tuple[RemoteSession, ...]: ...
+    def open_from(self, node: str) -> int: ...
+
+
+class RelayTx(RelayReader, Protocol):
+    """The relay's part of ports.Tx."""
+
+    def queue(self, peer: str, exchange: str, message: str, now_us: int, *, progress: bool, files: bool) -> None: ...
+    def files_crossed(self, message: str) -> None: ...
+    def crossed(self, numbers: Sequence[int]) -> None: ...
+    def crossed_to(self, peer: str, number: int) -> None: ...
+    def withdraw(self, exchange: str) -> None: ...
+    def put_remote_session(self, session: RemoteSession) -> None: ...
+
+
+class Egress(Protocol):
+    """The client's end of a mirror: what it forwards, and what it makes of the server's word."""
+
+    async def forwards(self, peer: str, after: int) -> tuple[Forward, ...]:
+        """What may cross now, in order, as much as goes into one frame."""
+        ...
+
+    async def settled(self, peer: str, results: Sequence[ForwardResult]) -> None:
+        """What became of forwards at the server; on disk when this returns."""
+        ...
+
+    async def take(self, peer: str, items: Sequence[Item]) -> int:
+        """What came back; the highest number, all up to it on disk when this returns."""
+        ...
+
+    async def directory(self, peer: str, sessions: Sequence[RemoteSession]) -> None:
+        """Who can be asked there now."""
+        ...
+
+    async def reachable(self, peer: str, *, up: bool, why: str = "") -> None:
+        """Whether the server takes forwards; the ladders of what waits say since when it does not."""
+        ...
+
+    async def next_queued(self, peer: str, seen: int) -> int:
+        """Waits until something may have been queued since `seen` (0 at first); the new count."""
+        ...
+
+
+class Ingress(Protocol):
+    """The server's end of a mirror."""
+
+    async def take(self, peer: Peer, forwards: Sequence[Forward]) -> tuple[ForwardResult, ...]:
+        """What became of each, in order, on disk when this returns."""
+        ...
+
+    async def items(self, peer: str, after: int) -> tuple[Item, ...]:
+        """What happened in the client's exchanges since, in order, as much as goes into one frame."""
+        ...
+
+    async def held(self, peer: str, number: int) -> None:
+        """The client holds everything up to that number."""
+        ...
+
+    async def directory(self) -> tuple[RemoteSession, ...]:
+        """Whom a mirror may ask."""
+        ...
+
+    async def next_queued(self, peer: str, seen: int) -> int:
+        """Waits until something may have been queued since `seen` (0 at first); the new count."""
+        ...
+
+
+class RemoteWaits(Protocol):
+    """The part of the graph of blocked calls that other nodes have told of."""
+
+    def told(self, peer: str, waits: Sequence[Blocked]) -> None:
+        """The whole of what that node tells; nothing when it is gone."""
+        ...
+
+    def towards(self, peer: str) -> tuple[Blocked, ...]:
+        """The waits, here and told of by others, that lead to a session of that node."""
+        ...
+
+    async def next_wait(self, seen: int) -> int:
+        """Waits until the graph has changed since `seen` (0 at first); the new count."""
+        ...
+
+
+class Carrier(Protocol):
+    """Carries content between this node and a peer's file channel; UNAVAILABLE means: try again later."""
+
+    async def push(self, peer: str, message: str, attachment: Attachment) -> None: ...
+    async def pull(self, peer: str, message: str, attachment: Attachment) -> None: ...
+
+
+class FarEnds(Protocol):
+    """Told of addresses on other nodes for which something was committed."""
+
+    def ring(self, addresses: Sequence[Address]) -> None: ...
