@@ -1,4 +1,4 @@
-"""Questions to the database. Every SQL SELECT of the node stands here and in mesh."""
+"""Questions to the database. Every SQL SELECT of the node stands here, in mesh and in mirrors."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from node.core.workspace import Workspace
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
 from node.ports_work import LaunchPlan, Worktree
 from node.store.mesh import MeshReader
+from node.store.mirrors import MirrorReader
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -40,7 +41,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader(MeshReader):
+class SqliteReader(MeshReader, MirrorReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
