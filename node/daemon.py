@@ -115,6 +115,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.attachments.run()),
                 group.create_task(parts.launcher.run()),
                 group.create_task(parts.mesh.run()),
+                group.create_task(parts.mirrors.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),

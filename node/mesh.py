@@ -33,6 +33,7 @@ from node.platform import interfaces
 from node.ports import Clock, Entropy, Screener, Store
 from node.ports_mesh import Sightings
 from node.rpc_client import LinkKeeper
+from node.rpc_gate import Gate, Handlers
 from node.rpc_pairing import PairingNet
 from node.rpc_roots import Roots
 from node.rpc_server import MeshServer
@@ -78,6 +79,7 @@ class Mesh:
         self._why = ""
         self._discovery: Sightings | None = None
         self._by_prefix: dict[str, Peer] = {}
+        self._more: Handlers = {}
         own = [_node_key(generation) for generation in generations]
         self.peers = Peers(
             store=store,
@@ -119,6 +121,15 @@ class Mesh:
             where=self._own_address,
         )
 
+    @property
+    def gate(self) -> Gate:
+        """What makes handlers for the port that peers call."""
+        return self._server.gate
+
+    def serve_also(self, handlers: Handlers) -> None:
+        """Answers these calls of peers, too, from when it runs; each was made by `gate`."""
+        self._more = {**self._more, **handlers}
+
     # --- at work -----------------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -155,7 +166,8 @@ class Mesh:
         async with AsyncExitStack() as stack:
             port: int | None = None
             try:
-                port = await stack.enter_async_context(self._server.serve(self._config.host, self._config.port))
+                serving = self._server.serve(self._config.host, self._config.port, self._more)
+                port = await stack.enter_async_context(serving)
                 _log.info("peers are served at port %d", port)
             except MeshError as error:
                 # Its own links work all the same, and the person reads it in `helio peers`.

@@ -37,6 +37,7 @@ from node.ledger import Ledger
 from node.lifecycle import Lifecycle
 from node.mcp_server import McpServer
 from node.mesh import Mesh
+from node.mirrors import Mirrors
 from node.notices import ManyBells, Notices
 from node.platform import clocks, durability, paths, processes
 from node.service import own_command
@@ -113,6 +114,7 @@ class Parts:
     hooks: HookEvents
     files: Files
     mesh: Mesh
+    mirrors: Mirrors
     limits: Limits
     started_us: int
     stopping: asyncio.Event
@@ -258,6 +260,8 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             config=settings.mesh,
         )
         await mesh.peers.load()
+        mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
+        await mirrors.load()
 
         yield Parts(
             home=home,
@@ -288,6 +292,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             hooks=hooks,
             files=files,
             mesh=mesh,
+            mirrors=mirrors,
             limits=limits,
             started_us=clocks.wall_us(),
             stopping=asyncio.Event(),

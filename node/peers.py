@@ -188,6 +188,8 @@ class Peers:
             peer = _there(tx.peer(gone.id))
             tx.remove_peer(peer.id)
             self._ledger.peer_row(tx, peer, "peer", "unpaired")
+            if tx.remove_mirror(peer.id):
+                self._ledger.peer_row(tx, peer, "mirror", "removed", reason="unpaired")
             return _Change(old=peer.id, peer=None)
 
         await self._store.write(work, self._apply)

@@ -19,6 +19,7 @@ from node.core.timeline_check import Verification
 from node.core.transfer import Attachment
 from node.core.workspace import Workspace
 from node.ports_mesh import MeshReader, MeshTx
+from node.ports_mirror import MirrorReader, MirrorTx
 from node.ports_relay import RelayReader, RelayTx
 from node.ports_work import LaunchPlan, Worktree
 
@@ -102,7 +103,7 @@ class CallRecord:
     created_us: int
 
 
-class Reader(MeshReader, RelayReader, Protocol):
+class Reader(MeshReader, MirrorReader, RelayReader, Protocol):
     """A consistent view of the node's state. Blocking: only inside Store.read or Store.write."""
 
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]: ...
@@ -143,7 +144,7 @@ class Reader(MeshReader, RelayReader, Protocol):
     def counts(self) -> Counts: ...
 
 
-class Tx(Reader, MeshTx, RelayTx, Protocol):
+class Tx(Reader, MeshTx, MirrorTx, RelayTx, Protocol):
     """One command's part of a transaction; an exception undoes exactly this part."""
 
     def put_session(self, session: Session) -> None: ...

@@ -14,7 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import unquote
 
 from cryptography import x509
@@ -42,6 +42,9 @@ _UNAUTHENTICATED: Final[Mapping[str, str]] = MappingProxyType(
         "revoked": "This node's person has ended the pairing, or the key has been replaced. Pair the two nodes again.",
     }
 )
+
+# By the full names of their methods: "/package.Service/Method".
+Handlers: TypeAlias = "Mapping[str, grpc.RpcMethodHandler[Any, Any]]"
 
 Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)

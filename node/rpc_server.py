@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import Any, Final
 
 from node import codec_mesh
@@ -20,7 +21,7 @@ from node.core.mesh import Beat, Greeting, NodeKey
 from node.grpc_setup import aio, grpc, listening_target
 from node.ports import Clock
 from node.ports_mesh import Calls, Pins
-from node.rpc_gate import Caller, Gate
+from node.rpc_gate import Caller, Gate, Handlers
 from node.rpc_roots import Roots
 from node.version import VERSION
 from node.wire.v1 import mesh_pb2 as pb
@@ -107,16 +108,14 @@ class MeshServer:
         self.gate = Gate(trust=trust, limits=limits, spoke=self._spoke)
 
     @asynccontextmanager
-    async def serve(
-        self, host: str, port: int, more: Mapping[str, grpc.RpcMethodHandler[Any, Any]] | None = None
-    ) -> AsyncIterator[int]:
+    async def serve(self, host: str, port: int, more: Handlers = MappingProxyType({})) -> AsyncIterator[int]:
         """Serves at a literal address ("" for all) for the length of the block; gives the port, which 0 leaves open.
 
-        `more` are handlers by the full names of their methods ("/package.Service/Method"). UNAVAILABLE when the
-        system refuses the address. Afterwards all calls have ended.
+        `more` are handlers of other services. UNAVAILABLE when the system refuses the address. Afterwards all calls
+        have ended.
         """
         server = aio.server(options=self._options(), maximum_concurrent_rpcs=2 * self._limits.mesh_connections)
-        server.add_generic_rpc_handlers((_Methods({**self._handlers(), **(more or {})}, self.gate.unknown()),))
+        server.add_generic_rpc_handlers((_Methods({**self._handlers(), **more}, self.gate.unknown()),))
         await self._roots.prepare()
         self._served = self._wanted()
         credentials = grpc.dynamic_ssl_server_credentials(
@@ -154,7 +153,7 @@ class MeshServer:
             # What the block raised leaves it as it was.
             raise failed.exceptions[0] from None
 
-    def _handlers(self) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
+    def _handlers(self) -> Handlers:
         return {
             f"/{SERVICE}/Greet": self.gate.unary(self._greet, pb.GreetRequest),
             f"/{SERVICE}/Attend": self.gate.stream(self._attend, pb.AttendRequest),
@@ -262,9 +261,7 @@ class MeshServer:
 class _Methods(grpc.GenericRpcHandler):
     """Every method there is, and one answer for all that there are not."""
 
-    def __init__(
-        self, known: Mapping[str, grpc.RpcMethodHandler[Any, Any]], unknown: grpc.RpcMethodHandler[Any, Any]
-    ) -> None:
+    def __init__(self, known: Handlers, unknown: grpc.RpcMethodHandler[Any, Any]) -> None:
         self._known = known
         self._unknown = unknown
 

@@ -74,6 +74,7 @@ class Limits:
     link_beat_s: int = 5
     link_dead_s: int = 12
     link_retry_s: int = 30
+    mirrors: int = 32
     pairing_window_s: int = 120
     pairing_runs_per_hour: int = 20
     pairing_burned_codes: int = 3

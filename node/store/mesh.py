@@ -17,8 +17,8 @@ _CHANGES = ", ".join(f"{c.strip()} = excluded.{c.strip()}" for c in _PEER_COLUMN
 # By id, and by nothing else: OR REPLACE would delete another peer of the same name.
 _PUT_PEER = f"INSERT INTO peers ({_PEER_COLUMNS}) VALUES ({_MARKS}) ON CONFLICT (id) DO UPDATE SET {_CHANGES}"
 _NODE_COLUMNS = (
-    ("exchanges", "opener_node"), ("exchanges", "worker_node"), ("messages", "to_node"), ("relays", "peer"),
-    ("remote_sessions", "node"),
+    ("exchanges", "opener_node"), ("exchanges", "worker_node"), ("messages", "to_node"), ("mirrors", "peer"),
+    ("relays", "peer"), ("remote_sessions", "node"),
 )  # fmt: skip
 
 
@@ -77,7 +77,7 @@ class MeshTx(MeshReader):
         self._db.execute("INSERT OR REPLACE INTO meta VALUES ('node', ?)", (node,))
 
     def rename_node(self, old: str, new: str) -> None:
-        """Ends of exchanges on the node of id `old` are on `new` from now on: it has another key."""
+        """What is stored of the node of id `old` is about `new` from now on: it has another key."""
         for table, column in _NODE_COLUMNS:
             self._db.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (new, old))
 

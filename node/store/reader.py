@@ -1,4 +1,4 @@
-"""Questions to the database. Every SQL SELECT of the node stands here, in mesh and in relay."""
+"""Questions to the database. Every SQL SELECT of the node stands here, in mesh, mirrors and relay."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from node.core.workspace import Workspace
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
 from node.ports_work import LaunchPlan, Worktree
 from node.store.mesh import MeshReader
+from node.store.mirrors import MirrorReader
 from node.store.relay import RelayReader
 from node.store.rows import (
     EXCHANGE_COLUMNS,
@@ -41,7 +42,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader(MeshReader, RelayReader):
+class SqliteReader(MeshReader, MirrorReader, RelayReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -305,8 +306,7 @@ class SqliteReader(MeshReader, RelayReader):
 
     def launching(self, session_id: str) -> bool:
         """Whether somebody starts or resumes this session, or is about to."""
-        row = self._one("SELECT COUNT(*) AS n FROM outbox WHERE kind = 'launch' AND session = ?", session_id)
-        return row is not None and bool(row["n"])
+        return self._one("SELECT 1 FROM outbox WHERE kind = 'launch' AND session = ?", session_id) is not None
 
     def next_due(self, kind: str) -> int | None:
         """When the next effect of that kind is due, or None when there is none."""

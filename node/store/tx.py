@@ -1,4 +1,4 @@
-"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here and in mesh."""
+"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here, in mesh and in mirrors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from node.core.workspace import Workspace
 from node.ports import CallRecord, Entropy
 from node.ports_work import LaunchPlan, Worktree
 from node.store.mesh import MeshTx
+from node.store.mirrors import MirrorTx
 from node.store.reader import SqliteReader, address_values
 from node.store.relay import RelayTx
 from node.store.rows import (
@@ -58,7 +59,7 @@ def save_head(connection: sqlite3.Connection, head: timeline.Head) -> None:
     )
 
 
-class SqliteTx(SqliteReader, MeshTx, RelayTx):
+class SqliteTx(SqliteReader, MeshTx, MirrorTx, RelayTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(

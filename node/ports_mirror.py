@@ -1,0 +1,61 @@
+"""The ports of the mirrored tunnel: what its two ends need of services, and the doors of them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from node.core.mirror import Mirror
+from node.core.views_mirror import MirrorView
+
+# --- mirrors ---------------------------------------------------------------------------------------------------------
+
+
+class MirrorReader(Protocol):
+    """The mirrors' part of ports.Reader."""
+
+    def mirrors(self) -> tuple[Mirror, ...]: ...
+    def mirror(self, peer_id: str) -> Mirror | None: ...
+
+
+class MirrorTx(MirrorReader, Protocol):
+    """The mirrors' part of ports.Tx."""
+
+    def put_mirror(self, mirror: Mirror) -> None: ...
+    def remove_mirror(self, peer_id: str) -> bool:
+        """Whether there was one."""
+        ...
+
+
+class Mirrors(Protocol):
+    """Which servers this node mirrors: answered from memory, changed on disk together with the timeline's row.
+
+    `wanted` names a peer: a name, @name, the beginning of an id, or an address on record.
+    """
+
+    async def add(self, wanted: str) -> MirrorView:
+        """The mirror, which may have been there before; NOT_FOUND says how to pair with a node that is no peer."""
+        ...
+
+    async def remove(self, wanted: str) -> MirrorView: ...
+    async def set_paused(self, wanted: str, *, paused: bool) -> MirrorView: ...
+    def views(self) -> tuple[MirrorView, ...]: ...
+    def find(self, wanted: str) -> MirrorView:
+        """The mirror of that server; NOT_FOUND when it is not mirrored."""
+        ...
+
+
+class ActiveMirrors(Protocol):
+    """What is open to servers asks this, and looks again when it changes."""
+
+    def active(self) -> tuple[str, ...]:
+        """The node ids of the servers whose mirrors are not paused."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """How often that has changed since the node started."""
+        ...
+
+    async def next_change(self, seen: int) -> int:
+        """The generation, once it is another than `seen`."""
+        ...
