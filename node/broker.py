@@ -41,6 +41,7 @@ from node.core.model import (
     Message,
     Status,
 )
+from node.core.relay import Origin
 from node.core.screen import Decision, Verdict
 from node.core.transfer import Attachment
 from node.ledger import Draft, Ledger, recall
@@ -67,6 +68,7 @@ class _Given:
     exchange_id: str
     files: tuple[Attachment, ...]
     plan: LaunchPlan | None
+    origin: Origin | None
 
 
 class Broker:
@@ -90,10 +92,12 @@ class Broker:
         exchange_id: str,
         files: tuple[Attachment, ...] = (),
         plan: LaunchPlan | None = None,
+        origin: Origin | None = None,
     ) -> Receipt:
         """Does `command` once for its `key`; a request opens exchange `exchange_id`.
 
-        A withheld message comes back in the receipt, marked. Refusals are raised and change nothing.
+        A withheld message comes back in the receipt, marked. Refusals are raised and change nothing. `origin` is of a
+        command of another node, which has given its message an id.
         """
         command = in_well_formed(command)
         check_fields(command, self._limits)
@@ -107,10 +111,11 @@ class Broker:
             verdict=verdict,
             shown=shown,
             key=key,
-            message_id=self._ledger.new_id(),
+            message_id=origin.message if origin is not None else self._ledger.new_id(),
             exchange_id=exchange_id,
             files=files,
             plan=plan,
+            origin=origin,
         )
         # Rung by the commit itself: a caller who gives up meanwhile must not leave the other end asleep.
         return await self._store.write(partial(self._apply, given=given), self._ring_ends)
@@ -133,6 +138,8 @@ class Broker:
         known = tx.command(given.key)
         if known is not None:
             return recall(tx, known)
+        if given.origin is not None and tx.message(given.message_id) is not None:
+            raise MeshError(ErrorCode.ALREADY_EXISTS, "A message of that id is here already. Nothing was recorded.")
         if isinstance(given.command, Request | Delegate):
             exchange, message = self._open(tx, given)
         else:
@@ -151,7 +158,7 @@ class Broker:
                 self._ledger.session_row(tx, session, "reserved")
                 self._ledger.add_effects(tx, (Launch(session=session.id),))
         elif isinstance(command, Request):
-            exchange = self._openings.request(tx, given.actor, command, given.exchange_id)
+            exchange = self._openings.request(tx, given.actor, command, given.exchange_id, given.origin)
         else:
             raise TypeError(command)
         if withheld:

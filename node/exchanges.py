@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -10,10 +11,21 @@ from node.core.commands import Arrival, Ask, Command, Delegate, Peer, Receipt, R
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
-from node.core.model import Address, Author, Blocked, Conversation, Exchange, Message, Session, SessionStatus
-from node.labels import label_of
+from node.core.model import (
+    Address,
+    AgentState,
+    Author,
+    Blocked,
+    Conversation,
+    Exchange,
+    Message,
+    Session,
+    SessionStatus,
+)
+from node.core.relay import RemoteSession
+from node.labels import host_of, label_of
 from node.ledger import Ledger, recall
-from node.openings import reachable
+from node.openings import Openings, mirrored_hosts
 from node.ports import Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
 from node.ports_work import Planner, Stager
 
@@ -93,10 +105,9 @@ class Exchanges:
         return await self._store.write(work)
 
     async def _request(self, call: Call, command: Request, key: str, seconds: int) -> tuple[Receipt, Arrival | None]:
-        target = await self._store.read(lambda reader: reachable(reader, command, call.actor, self._ledger.resumable))
-        blocked = Blocked(
-            who=call.actor, on=Address(node=self._ledger.node, session=target.id), exchange=self._ledger.new_id()
-        )
+        openings = Openings(ledger=self._ledger, limits=self._limits)
+        target = await self._store.read(lambda reader: openings.target(reader, command, call.actor))
+        blocked = Blocked(who=call.actor, on=target, exchange=self._ledger.new_id())
         cycle = self._waits.cycle(blocked) if seconds else ()
         if cycle:
             raise await self._store.read(lambda reader: _would_never_end(reader, blocked, cycle))
@@ -168,6 +179,7 @@ class Exchanges:
             mine = reader.exchanges_of(call.actor, closed=False)
             sessions = reader.sessions()
             reach = workspace.ids_in_reach(call.actor.session, sessions, reader.workspaces())
+            far = self._mirrored(reader, call.actor, mine)
             peers = (
                 Peer(
                     session=session,
@@ -177,9 +189,28 @@ class Exchanges:
                 )
                 for session in sessions
             )
-            return tuple(p for p in peers if p.me or p.open_with_me or p.session.id in reach)
+            return (*(p for p in peers if p.me or p.open_with_me or p.session.id in reach), *far)
 
         return await self._store.read(work)
+
+    def _mirrored(self, reader: Reader, actor: Address, mine: Sequence[Exchange]) -> tuple[Peer, ...]:
+        """Sessions of mirrored nodes that may be asked, and others that an exchange is open with."""
+        hosts = mirrored_hosts(reader)
+        here = reader.session(actor.session or "")
+        known = reader.workspaces()
+        allowed = here is None or workspace.find(here.workspace, known).mirrors_in_reach
+        return tuple(
+            Peer(
+                session=_as_session(remote),
+                me=False,
+                open_with_me=count,
+                note="" if remote.askable else f"its agent has {remote.status.value} there; it cannot be asked",
+                host=host_of(reader, remote.node),
+            )
+            for remote in reader.remote_sessions()
+            if (count := sum(remote.id in {e.opener.session, e.worker.session} for e in mine))
+            or (allowed and remote.node in hosts and remote.status is not SessionStatus.ARCHIVED)
+        )
 
     def _note_on(self, session: Session) -> str:
         match session.status:
@@ -273,6 +304,24 @@ class People:
     async def wait(self, exchange: str, seconds: int) -> tuple[Exchange, Arrival]:
         """What arrives for the person."""
         return await self._exchanges.wait_as_person(exchange, seconds)
+
+
+def _as_session(remote: RemoteSession) -> Session:
+    """A session of another node, of which no more is known than what that node tells."""
+    return Session(
+        id=remote.id,
+        nickname=remote.nickname or None,
+        title=remote.title,
+        workspace="",
+        profile=remote.profile,
+        argv=(),
+        cwd="",
+        pane=None,
+        status=remote.status,
+        state=AgentState.UNKNOWN,
+        created_us=0,
+        changed_us=0,
+    )
 
 
 def _record(call: Call, key: str, now_us: int) -> CallRecord:

@@ -10,14 +10,16 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
+from node.changes import Changes
 from node.core import delegation, policy
 from node.core.commands import Arrival, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, Blocked, Exchange, SessionStatus, Status
+from node.core.relay import waits_towards
 from node.core.transfer import Attachment
 from node.labels import label_of
 from node.ledger import OPENINGS, Ledger
@@ -28,7 +30,7 @@ Place = Callable[[str, str, Attachment], str]
 
 
 class Inbox:
-    """Implements ports.Inbox, ports.Bells and ports.Waits."""
+    """Implements ports.Inbox, ports.Bells, ports.Waits and ports_relay.RemoteWaits."""
 
     def __init__(self, *, store: Store, ledger: Ledger, limits: Limits, place: Place) -> None:
         self._store = store
@@ -37,6 +39,8 @@ class Inbox:
         self._limits = limits
         self._bells: dict[Address, set[asyncio.Event]] = {}
         self._blocked: list[Blocked] = []
+        self._told: dict[str, tuple[Blocked, ...]] = {}
+        self._changes = Changes()
 
     def ring(self, addresses: Sequence[Address]) -> None:
         """Wakes the calls that wait at these addresses; what they find there is up to them."""
@@ -65,7 +69,7 @@ class Inbox:
     def cycle(self, blocked: Blocked, *, released: str | None = None) -> tuple[Blocked, ...]:
         """The blocked calls that lead from `blocked.on` back to `blocked.who`; empty when there is no cycle."""
         onward: dict[Address, list[Blocked]] = {}
-        for edge in self._blocked:
+        for edge in (*self._blocked, *chain.from_iterable(self._told.values())):
             if edge.exchange != released:
                 onward.setdefault(edge.who, []).append(edge)
         path = policy.find_cycle(blocked.who, blocked.on, {who: [e.on for e in edges] for who, edges in onward.items()})
@@ -75,10 +79,29 @@ class Inbox:
     def blocking(self, blocked: Blocked) -> Iterator[None]:
         """The call is in the graph inside the `with`."""
         self._blocked.append(blocked)
+        self._changes.happened()
         try:
             yield
         finally:
             self._blocked.remove(blocked)
+            self._changes.happened()
+
+    def told(self, peer: str, waits: Sequence[Blocked]) -> None:
+        """The whole of what that node tells of who waits for whom; nothing when it is gone."""
+        if self._told.get(peer, ()) != tuple(waits):
+            self._told = {node: edges for node, edges in self._told.items() if node != peer}
+            if waits:
+                self._told[peer] = tuple(waits)[: self._limits.waits_told]
+            self._changes.happened()
+
+    def towards(self, peer: str) -> tuple[Blocked, ...]:
+        """The waits, here and told of by others, that lead to a session of that node."""
+        others = (edge for node, edges in self._told.items() if node != peer for edge in edges)
+        return waits_towards(peer, (*self._blocked, *others), self._limits.waits_told)
+
+    async def next_wait(self, seen: int) -> int:
+        """Waits until the graph has changed since `seen` (0 at first); the new count."""
+        return await self._changes.after(seen)
 
     async def take(self, actor: Address, call: str, exchange: str | None) -> Arrival:
         """Hands the call what is unread, of one exchange or of all, up to a batch."""

@@ -120,7 +120,10 @@ class Ledger(LedgerRows):
         tx.append(self._row(tx, exchange, message, draft.verdict), side)
         if not withheld and self.is_far(to):
             if draft.kind in crossing(draft.sender):
-                tx.queue(to.node, exchange.id, message.id, now, progress=False, files=self._pushes(draft))
+                forward = draft.sender is End.OPENER
+                # A client pushes its files; what goes to a client is pulled by it.
+                files = forward and bool(draft.files)
+                tx.queue(to.node, exchange.id, message.id, now, forward=forward, progress=False, files=files)
         elif not withheld and to.session is not None:
             if draft.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
@@ -131,10 +134,6 @@ class Ledger(LedgerRows):
     def is_far(self, address: Address) -> bool:
         """Whether that end is on another node."""
         return address.node != self.node
-
-    def _pushes(self, draft: Draft) -> bool:
-        # A client pushes its files; what goes to a client is pulled by it.
-        return bool(draft.files) and draft.sender is End.OPENER
 
     def wake(self, tx: Tx, session_id: str, messages: Sequence[Message]) -> None:
         """An agent that ended is started again for these, if they are worth it and the node knows how.
@@ -204,7 +203,7 @@ class Ledger(LedgerRows):
         """The row that tells what became of a message after its decision row; its far sender is to learn of it."""
         sender = exchange.address(message.sender)
         if self.is_far(sender) and sender.node == exchange.opener.node:
-            tx.queue(sender.node, exchange.id, message.id, self.now_us(), progress=True, files=False)
+            tx.queue(sender.node, exchange.id, message.id, self.now_us(), forward=False, progress=True, files=False)
         tx.append(
             Row(
                 row=RowKind.OUTCOME,

@@ -33,10 +33,11 @@ def peers(found: Sequence[Peer]) -> Said:
 def _peer_json(peer: Peer) -> JsonObject:
     session = peer.session
     data: dict[str, Json] = {
-        "name": session.label,
+        "name": peer.name,
         "id": session.id,
         "title": session.title,
         "workspace": session.workspace,
+        "host": peer.host or "here",
         "state": session.state.value if session.status is SessionStatus.RUNNING else session.status.value,
         "open_with_you": peer.open_with_me,
     }

@@ -41,7 +41,7 @@ class _Change:
 
 
 class Mirrors:
-    """Implements ports_mirror.Mirrors and ports_mirror.ActiveMirrors. To be loaded before it is asked; follows in `run`.
+    """Implements ports_mirror.Mirrors and ports_mirror.ActiveMirrors. Loaded before it is asked; follows in `run`.
 
     `link` says how the link to a peer stands.
     """

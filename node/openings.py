@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
-from node.core import policy, workspace
+from node.core import policy, relay, workspace
 from node.core.commands import Delegate, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -18,10 +18,13 @@ from node.core.model import (
     SessionStatus,
     Status,
 )
-from node.labels import label_of
+from node.core.relay import Origin, RemoteSession
+from node.labels import host_of, label_of
 from node.ledger import Ledger
 from node.ports import Reader, Tx
 from node.ports_work import LaunchPlan
+
+_SHOWN_CHARS = 40
 
 
 class Openings:
@@ -31,16 +34,73 @@ class Openings:
         self._ledger = ledger
         self._limits = limits
 
-    def request(self, tx: Tx, actor: Address, command: Request, exchange_id: str) -> Exchange:
-        """A new request to a session that can be reached; REACH, LIMIT or NOT_FOUND otherwise."""
-        sessions = tx.sessions()
-        target = reachable(tx, command, actor, self._ledger.resumable)
-        here = _session_of(sessions, actor)
-        if here is not None:
-            known = tx.workspaces()
-            workspace.check_reach(workspace.find(here.workspace, known), workspace.find(target.workspace, known))
+    def request(
+        self, tx: Tx, actor: Address, command: Request, exchange_id: str, origin: Origin | None = None
+    ) -> Exchange:
+        """A new request to a session that can be reached; REACH, LIMIT or NOT_FOUND otherwise.
+
+        `origin` is where a request of another node comes from.
+        """
+        target = self.target(tx, command, actor)
+        if self._ledger.is_far(actor):
+            self._check_far(tx, actor, exchange_id)
         title = command.title.strip() or policy.derive_title(command.text)
-        return self._begin(tx, actor, Kind.REQUEST, exchange_id, target.id, title)
+        return self._begin(tx, actor, Kind.REQUEST, exchange_id, target, title, origin)
+
+    def target(self, reader: Reader, command: Request, actor: Address) -> Address:
+        """Whom a request is for: a session of this node, else one of a mirrored node."""
+        sessions = reader.sessions()
+        here = _session_of(sessions, actor)
+        known = reader.workspaces()
+        far = None if self._ledger.is_far(actor) else self._far_target(reader, command, sessions)
+        if far is not None:
+            if here is not None:
+                workspace.check_mirrors(workspace.find(here.workspace, known))
+            if actor.is_person:
+                raise MeshError(
+                    ErrorCode.UNSUPPORTED,
+                    f"{command.to[:_SHOWN_CHARS]} runs on another Mac, and a person's own request does not cross a "
+                    "mirror. Have an agent of a session here ask it.",
+                )
+            return Address(node=far.node, session=far.id)
+        in_reach = workspace.ids_in_reach(actor.session, sessions, known)
+        target = policy.reachable(
+            command.to, sessions, actor, resumable=self._ledger.resumable, in_reach=in_reach
+        )  # fmt: skip
+        if here is not None:
+            workspace.check_reach(workspace.find(here.workspace, known), workspace.find(target.workspace, known))
+        return Address(node=self._ledger.node, session=target.id)
+
+    def _far_target(self, reader: Reader, command: Request, sessions: Sequence[Session]) -> RemoteSession | None:
+        """The mirrored session that is meant, unless one of this node is; refused when it cannot be asked."""
+        wanted, host = relay.split_name(command.to)
+        hosts = mirrored_hosts(reader)
+        if not host:
+            try:
+                policy.find_session(wanted, sessions)
+            except MeshError as none:
+                if none.code is not ErrorCode.NOT_FOUND:
+                    raise
+            else:
+                return None
+        found = relay.find_remote(command.to, reader.remote_sessions(), hosts)
+        if found is None:
+            if host:
+                raise _unknown_there(reader, wanted, host)
+            return None
+        relay.check_askable(found, hosts[found.node])
+        return found
+
+    def _check_far(self, tx: Tx, actor: Address, exchange_id: str) -> None:
+        if tx.exchange(exchange_id) is not None:
+            raise MeshError(ErrorCode.ALREADY_EXISTS, "An exchange of that id was opened before. Nothing was recorded.")
+        most = self._limits.open_exchanges_per_peer
+        if tx.open_from(actor.node) >= most:
+            raise MeshError(
+                ErrorCode.LIMIT,
+                f"{most} exchanges that your node opened here are open, which is the limit. Close some first.",
+                {"limit": most},
+            )
 
     def delegation(
         self, tx: Tx, actor: Address, command: Delegate, exchange_id: str, plan: LaunchPlan
@@ -88,14 +148,19 @@ class Openings:
             parent=actor.session,
             branch=None,
         )
-        exchange = self._begin(tx, actor, Kind.DELEGATION, exchange_id, session.id, title)
+        worker = Address(node=self._ledger.node, session=session.id)
+        exchange = self._begin(tx, actor, Kind.DELEGATION, exchange_id, worker, title, None)
         return exchange, session
 
-    def _begin(self, tx: Tx, actor: Address, kind: Kind, exchange_id: str, worker: str, title: str) -> Exchange:
+    def _begin(
+        self, tx: Tx, actor: Address, kind: Kind, exchange_id: str, worker: Address, title: str, origin: Origin | None
+    ) -> Exchange:
         mine = tx.exchanges_of(actor, closed=False)
         self._check_room(actor, mine)
         parent = _working_on(mine, actor)
-        hops = (*(parent.hops if parent else ()), label_of(tx, actor, Author.SESSION))
+        # Of the work that another node's session does this node knows what that node told.
+        before = origin.hops if origin is not None else parent.hops if parent is not None else ()
+        hops = (*before, label_of(tx, actor, Author.SESSION))
         if len(hops) > self._limits.hops:
             raise MeshError(
                 ErrorCode.LIMIT,
@@ -109,9 +174,9 @@ class Openings:
             kind=kind,
             status=Status.STARTING,
             opener=actor,
-            worker=Address(node=self._ledger.node, session=worker),
+            worker=worker,
             title=title,
-            chain=parent.chain if parent else exchange_id,
+            chain=(origin.chain if origin is not None else parent.chain if parent is not None else "") or exchange_id,
             hops=hops,
             parent=parent.id if parent else None,
             root=parent.root if parent else exchange_id,
@@ -140,11 +205,22 @@ class Openings:
                 )
 
 
-def reachable(reader: Reader, command: Request, actor: Address, resumable: Collection[str]) -> Session:
-    """The session that a request may go to, before the reach rule; a refusal names none that the actor cannot ask."""
-    sessions = reader.sessions()
-    in_reach = workspace.ids_in_reach(actor.session, sessions, reader.workspaces())
-    return policy.reachable(command.to, sessions, actor, resumable=resumable, in_reach=in_reach)
+def mirrored_hosts(reader: Reader) -> dict[str, str]:
+    """The names of the nodes that this one mirrors, by id; those that are paused are not asked."""
+    return {
+        peer.id: peer.name
+        for mirror in reader.mirrors()
+        if not mirror.paused and (peer := reader.peer(mirror.peer)) is not None
+    }
+
+
+def _unknown_there(reader: Reader, wanted: str, host: str) -> MeshError:
+    there = [one for one in reader.remote_sessions() if host_of(reader, one.node).casefold() == host.casefold()]
+    names = ", ".join(sorted(one.name for one in there if one.status is not SessionStatus.ARCHIVED)[:12])
+    told = f"It told of: {names}." if names else "It has not told of any session yet; `helio mirror list` says why."
+    return MeshError(
+        ErrorCode.NOT_FOUND, f"{host[:_SHOWN_CHARS]} has no session {wanted[:_SHOWN_CHARS]}. {told} Call list_peers."
+    )
 
 
 def _session_of(sessions: Sequence[Session], actor: Address) -> Session | None:

@@ -13,6 +13,7 @@ from node.core.effects import Effect
 from node.core.model import Address, Blocked, Conversation, Exchange, Ladder, Message, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
+from node.core.relay import Origin
 from node.core.screen import Field, Verdict
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
@@ -240,6 +241,7 @@ class Broker(Protocol):
         exchange_id: str,
         files: tuple[Attachment, ...] = (),
         plan: LaunchPlan | None = None,
+        origin: Origin | None = None,
     ) -> Receipt: ...
     async def note_refusal(self, actor: Address, tool: str, reason: str) -> None: ...
 

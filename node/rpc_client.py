@@ -15,6 +15,7 @@ from google.protobuf.message import Message as WireMessage
 
 from node import codec_mesh, errmap
 from node.certificates import is_issued_for, target_name
+from node.changes import Changes
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.links import LinkEnd, dial_target, end_of_call, pause_s
@@ -75,6 +76,11 @@ class LinkKeeper:
         self._limits = limits
         self._lines: dict[str, _Line] = {}
         self._group: asyncio.TaskGroup | None = None
+        self._changes = Changes()
+
+    async def next_link(self, seen: int) -> int:
+        """Waits until some link has changed since `seen` (0 at first); the new count."""
+        return await self._changes.after(seen)
 
     def link(self, peer_id: str) -> Link:
         """How the link stands."""
@@ -315,17 +321,12 @@ class LinkKeeper:
         rtt_us = int((now() - begin) * _SECOND_US)
         line.channel = channel
         scope.reschedule(now() + self._limits.link_dead_s)
-        line.link = Link(
-            state=LinkState.UP,
-            since_us=self._clock.wall_us(),
-            address=address,
-            rtt_us=rtt_us,
-            tls=greeting.tls,
-            group=greeting.group,
-        )
-        got = greeting.grants
+        tls, group, got = greeting.tls, greeting.group, greeting.grants
+        since_us = self._clock.wall_us()
+        line.link = Link(state=LinkState.UP, since_us=since_us, address=address, rtt_us=rtt_us, tls=tls, group=group)
         await self._recorded(self._book.seen(line.peer.id, address))
         await self._recorded(self._book.granted(line.peer.id, got))
+        self._changes.happened()
         call = stub.Attend(pb.AttendRequest(version=VERSION))
         try:
             async for wire in call:
@@ -392,3 +393,4 @@ class LinkKeeper:
     def _stand(self, line: _Line, state: LinkState, why: str = "") -> None:
         since_us = line.link.since_us if line.link.state is state else self._clock.wall_us()
         line.link = Link(state=state, since_us=since_us, address=line.link.address, why=why)
+        self._changes.happened()

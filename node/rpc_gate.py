@@ -49,6 +49,9 @@ Handlers: TypeAlias = "Mapping[str, grpc.RpcMethodHandler[Any, Any]]"
 Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)
 
+Send = Callable[[bytes], Awaitable[None]]
+"""Sends one message to the other end of a call."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -138,6 +141,24 @@ class Gate:
                 async with aclosing(answers(caller, _messages(first, context))) as stream:
                     async for item in stream:
                         await context.write(item if isinstance(item, bytes) else item.SerializeToString())
+
+        return self._handler(name, work, None)
+
+    def conversation(
+        self,
+        talk: Callable[[Caller, AsyncIterator[bytes], Send], Awaitable[None]],
+        name: str,
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        """A handler for a call in which both ends speak when they like: messages come in, and `send` sends one.
+
+        The first message has to come soon; the call is over when the handler returns.
+        """
+
+        async def work(context: aio.ServicerContext[bytes, bytes]) -> None:
+            async with self._admitted(context) as caller:
+                first = await self._message(context, caller)
+                await context.send_initial_metadata(())
+                await talk(caller, _messages(first, context), context.write)
 
         return self._handler(name, work, None)
 

@@ -282,9 +282,18 @@ class TreeView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """A session in reach, as list_peers shows it; `note` says why it may not answer soon."""
+    """A session in reach, as list_peers shows it; `note` says why it may not answer soon.
+
+    `host` is what this node's person calls the mirrored node that the session is on; empty for this node.
+    """
 
     session: Session
     me: bool
     open_with_me: int
     note: str = ""
+    host: str = ""
+
+    @property
+    def name(self) -> str:
+        """What to write to ask it."""
+        return f"{self.session.label}@{self.host}" if self.host else self.session.label

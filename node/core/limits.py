@@ -13,6 +13,7 @@ class Limits:
 
     nesting: int = 3
     open_exchanges: int = 8
+    open_exchanges_per_peer: int = 64
     delivered_exchanges: int = 64
     open_questions: int = 8
     messages_per_exchange: int = 500
@@ -23,6 +24,7 @@ class Limits:
     wait_default_s: int = 50
     wait_max_s: int = 600
     waits_per_session: int = 8
+    waits_told: int = 256
     inbox_batch: int = 20
     calls_per_minute: int = 120
     refusal_rows_per_minute: int = 30
@@ -74,6 +76,13 @@ class Limits:
     link_beat_s: int = 5
     link_dead_s: int = 12
     link_retry_s: int = 30
+    # One frame of a relay: how many messages, and about how many characters of them.
+    relay_batch: int = 256
+    relay_chars: int = 200_000
+    # What waits for a server that is away is given up after this.
+    relay_deadline_s: int = 86_400
+    forwards_per_minute: int = 6_000
+    directory_sessions: int = 256
     mirrors: int = 32
     pairing_window_s: int = 120
     pairing_runs_per_hour: int = 20

@@ -17,9 +17,15 @@ class RelayReader:
 
     _db: sqlite3.Connection
 
-    def queued(self, peer: str, after: int, limit: int) -> tuple[Queued, ...]:
-        """What may cross to that node now, by number."""
-        return self._queued("peer = ? AND waiting = 0 AND number > ? ORDER BY number LIMIT ?", peer, after, limit)
+    def queued(self, peer: str, after: int, limit: int, *, forward: bool) -> tuple[Queued, ...]:
+        """What may cross to that node now, by number: forwards of this node's, or items of that node's exchanges."""
+        return self._queued(
+            "peer = ? AND forward = ? AND waiting = 0 AND number > ? ORDER BY number LIMIT ?",
+            peer,
+            int(forward),
+            after,
+            limit,
+        )
 
     def queued_message(self, message_id: str) -> Queued | None:
         """The row of a message that has not crossed yet."""
@@ -34,8 +40,8 @@ class RelayReader:
         return self._queued("peer = ? AND waiting = 1 ORDER BY number LIMIT ?", peer, limit)
 
     def queued_messages(self, peer: str, limit: int) -> tuple[Queued, ...]:
-        """All messages that have not crossed to that node, oldest first."""
-        return self._queued("peer = ? AND progress = 0 ORDER BY number LIMIT ?", peer, limit)
+        """All forwards that have not crossed to that node, oldest first."""
+        return self._queued("peer = ? AND forward = 1 ORDER BY number LIMIT ?", peer, limit)
 
     def newest_relay(self) -> int:
         """The highest number that was ever given; 0 when there was none."""
@@ -80,7 +86,9 @@ class RelayReader:
 class RelayTx(RelayReader):
     """Implements ports_relay.RelayTx."""
 
-    def queue(self, peer: str, exchange: str, message: str, now_us: int, *, progress: bool, files: bool) -> None:
+    def queue(
+        self, peer: str, exchange: str, message: str, now_us: int, *, forward: bool, progress: bool, files: bool
+    ) -> None:
         """Puts something into the queue to a node, behind all else; of one message's progress only the newest stays."""
         if progress:
             self._db.execute("DELETE FROM relays WHERE message = ? AND progress = 1", (message,))
@@ -93,8 +101,9 @@ class RelayTx(RelayReader):
             ).fetchone()
             waiting = 2 if row else 0
         self._db.execute(
-            "INSERT INTO relays (peer, exchange, message, progress, waiting, queued_us) VALUES (?, ?, ?, ?, ?, ?)",
-            (peer, exchange, message, int(progress), waiting, now_us),
+            "INSERT INTO relays (peer, exchange, message, forward, progress, waiting, queued_us) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (peer, exchange, message, int(forward), int(progress), waiting, now_us),
         )
 
     def files_crossed(self, message: str) -> None:
@@ -115,7 +124,8 @@ class RelayTx(RelayReader):
                 break
             self._db.execute("DELETE FROM relays WHERE number = ?", (one.number,))
             self._db.execute(
-                "INSERT INTO relays (peer, exchange, message, progress, waiting, queued_us) VALUES (?, ?, ?, 0, 0, ?)",
+                "INSERT INTO relays (peer, exchange, message, forward, progress, waiting, queued_us) "
+                "VALUES (?, ?, ?, 1, 0, 0, ?)",
                 (one.peer, one.exchange, one.message, one.queued_us),
             )
 

@@ -194,13 +194,14 @@ class Mesh:
         entropy: CountedEntropy | None = None,
         screener: Screener | None = None,
         resumable: frozenset[str] = frozenset(),
+        node: str = NODE,
     ) -> Mesh:
         """Composes the parts as the daemon does; `clock` and `entropy` are handed on when a node comes back."""
         limits, clock, entropy = limits or Limits(), clock or ManualClock(), entropy or CountedEntropy()
         store = await SqliteStore.open(
             path, origin=ORIGIN, row_clock=clock.row, entropy=entropy, settings=settings or StoreSettings()
         )
-        ledger = Ledger(node=NODE, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
+        ledger = Ledger(node=node, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
         bells = ManyBells()
         inbox = Inbox(store=store, ledger=ledger, limits=limits, place=lambda *_: "")
         typer = ScriptedTyper(clock)
@@ -222,7 +223,9 @@ class Mesh:
     async def reopened(self) -> Mesh:
         """The node after it went away without a word to its callers: a new one over the same file."""
         await self.store.close()
-        return await Mesh.open(self.path, limits=self.limits, clock=self.clock, entropy=self.entropy)
+        return await Mesh.open(
+            self.path, limits=self.limits, clock=self.clock, entropy=self.entropy, node=self.ledger.node
+        )
 
     async def ends(self, agent: Agent) -> None:
         """The agent's terminal ends."""
@@ -326,7 +329,7 @@ class Agent:
 
     @property
     def address(self) -> Address:
-        return Address(node=NODE, session=self.session.id)
+        return Address(node=self.mesh.ledger.node, session=self.session.id)
 
     @property
     def name(self) -> str:

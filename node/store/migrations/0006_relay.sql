@@ -6,6 +6,8 @@ CREATE TABLE relays (
     peer TEXT NOT NULL,
     exchange TEXT NOT NULL,
     message TEXT NOT NULL,
+    -- 1: this node opened the exchange, and forwards; 0: the other did, and pulls.
+    forward INTEGER NOT NULL,
     progress INTEGER NOT NULL,
     -- 0: it may cross; 1: its own files have to be there first; 2: it stands behind such a one of its exchange.
     waiting INTEGER NOT NULL,
@@ -13,7 +15,7 @@ CREATE TABLE relays (
     UNIQUE (message, progress)
 ) STRICT;
 
-CREATE INDEX relays_by_peer ON relays (peer, waiting, number);
+CREATE INDEX relays_by_peer ON relays (peer, forward, waiting, number);
 CREATE INDEX relays_by_exchange ON relays (exchange, number);
 CREATE INDEX relays_by_age ON relays (queued_us);
 

@@ -1,0 +1,360 @@
+"""The client's end of a mirror: forwards what its sessions ask of a server, and takes what comes back in that.
+
+Nothing that the server says is believed beyond the exchanges that this node opened with it, and every text of it
+passes the screen before it can be read.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from node.changes import Changes
+from node.core import relay
+from node.core.delegation import Note
+from node.core.errors import ErrorCode, MeshError
+from node.core.escape import escape
+from node.core.limits import Limits
+from node.core.model import Address, Author, End, Exchange, Message, MessageKind, SessionStatus, Status
+from node.core.relay import (
+    Forward,
+    ForwardResult,
+    Incoming,
+    Item,
+    Outcome,
+    Progress,
+    Queued,
+    RemoteSession,
+    after_message,
+    after_status,
+    ladder_after,
+)
+from node.core.screen import Decision, Field, Verdict
+from node.core.transfer import check_attachments
+from node.labels import host_of
+from node.ledger import Draft, Ledger
+from node.ledger_rows import side_text
+from node.ports import Bells, Reader, Screener, Store, Tx
+from node.ports_relay import Carrier
+
+_log = logging.getLogger(__name__)
+
+_SECOND_US: Final = 1_000_000
+_BATCH: Final = 64
+_WORDS_CHARS: Final = 600
+_WITHHELD: Final = "(its words were withheld by this node's screen)"
+
+
+class Egress:
+    """Implements ports_relay.Egress and ports.Bells, and gives up what waited too long."""
+
+    def __init__(self, *, store: Store, screener: Screener, ledger: Ledger, bells: Bells, limits: Limits) -> None:
+        self._store = store
+        self._screener = screener
+        self._ledger = ledger
+        self._bells = bells
+        self._limits = limits
+        self._queued = Changes()
+        # The highest number that may have been on its way to a server, which may hold it: not known before a look.
+        self._tried: dict[str, int] = {}
+
+    def ring(self, addresses: Sequence[Address]) -> None:
+        """A commit happened: something may wait for another node. Implements ports.Bells."""
+        if any(self._ledger.is_far(address) for address in addresses):
+            self._queued.happened()
+
+    async def next_queued(self, seen: int) -> int:
+        """Waits until something may have been queued since `seen`."""
+        return await self._queued.after(seen)
+
+    # --- out ---------------------------------------------------------------------------------------------------------
+
+    async def forwards(self, peer: str, after: int) -> tuple[Forward, ...]:
+        """What may cross now, in order, as much as goes into one frame."""
+        return await self._store.read(lambda reader: self._forwards(reader, peer, after))
+
+    def _forwards(self, reader: Reader, peer: str, after: int) -> tuple[Forward, ...]:
+        found: list[Forward] = []
+        chars = 0
+        for queued in reader.queued(peer, after, self._limits.relay_batch, forward=True):
+            message = reader.message(queued.message)
+            exchange = reader.exchange(queued.exchange)
+            if message is None or exchange is None:
+                continue
+            chars += len(message.text)
+            if found and chars > self._limits.relay_chars:
+                break
+            session = reader.session(exchange.opener.session or "")
+            nickname = (session.nickname or "") if session is not None else ""
+            found.append(relay.forward_of(queued, message, exchange, nickname))
+        if found:
+            self._tried[peer] = max(self._tried.get(peer, 0), found[-1].number)
+        return tuple(found)
+
+    async def settled(self, peer: str, results: Sequence[ForwardResult]) -> None:
+        """What became of forwards at the server; on disk when this returns."""
+        words = {one.number: await self._readable(one.words) for one in results if one.words}
+        changed = await self._store.write(
+            lambda tx: [end for one in results for end in self._settle(tx, peer, one, words.get(one.number, ""))],
+            self._bells.ring,
+        )
+        if changed:
+            self._queued.happened()
+
+    def _settle(self, tx: Tx, peer: str, result: ForwardResult, words: str) -> tuple[Address, ...]:
+        message = tx.message(result.message)
+        queued = tx.queued_message(result.message)
+        exchange = tx.exchange(message.exchange) if message is not None else None
+        if message is None or exchange is None or queued is None:
+            return ()
+        # A number is of one row of one node: another node can settle nothing with it.
+        if queued.peer != peer or queued.number != result.number or result.outcome is Outcome.LATER:
+            return ()
+        tx.crossed((queued.number,))
+        now = self._ledger.now_us()
+        if result.outcome is Outcome.RELAYED:
+            landed = message.ladder.landed_us or now
+            tx.set_ladder(message.id, replace(message.ladder, landed_us=landed, held=None))
+            self._ledger.outcome(tx, exchange, message, "landed")
+            if result.status is not None:
+                exchange = after_status(exchange, result.status)
+                tx.put_exchange(exchange)
+            return (exchange.opener,)
+        return self._not_taken(tx, exchange, message, result, words)
+
+    def _not_taken(
+        self, tx: Tx, exchange: Exchange, message: Message, result: ForwardResult, words: str
+    ) -> tuple[Address, ...]:
+        tx.set_ladder(
+            message.id, replace(message.ladder, gave_up_us=self._ledger.now_us(), held=f"{result.outcome.value} there")
+        )
+        code = result.code if result.code in set(ErrorCode) else "unknown"
+        reason = "prompt_injection" if result.outcome is Outcome.WITHHELD else code
+        self._ledger.outcome(tx, exchange, message, result.outcome.value, reason)
+        host = host_of(tx, exchange.worker.node)
+        said = f" It says: {words}" if words else ""
+        what = "withheld by the screen of" if result.outcome is Outcome.WITHHELD else "refused by"
+        text = f"Your {message.kind.value} (message {message.number}) was {what} {host}; nobody there read it.{said}"
+        if message.kind is MessageKind.REQUEST and not exchange.status.closed:
+            exchange = replace(exchange, status=Status.FAILED, questions=(), reason=f"remote_{result.outcome.value}")
+            tx.withdraw(exchange.id)
+        elif result.status is not None and not result.status.closed:
+            # What this end took for done is not: the server decides how it stands.
+            exchange = replace(exchange, status=result.status, reason=None)
+        self._ledger.write_notes(tx, exchange, (Note(to=End.OPENER, text=text),))
+        return (exchange.opener,)
+
+    # --- back --------------------------------------------------------------------------------------------------------
+
+    async def take(self, peer: str, items: Sequence[Item]) -> int:
+        """What came back; the highest number, all up to it on disk when this returns."""
+        verdicts: dict[int, Verdict] = {}
+        for item in items:
+            if isinstance(item.what, Incoming):
+                verdicts[item.number] = await self._screener.screen(_fields(item.what))
+        await self._store.write(
+            lambda tx: [end for item in items for end in self._take(tx, peer, item, verdicts)], self._bells.ring
+        )
+        return max((item.number for item in items), default=0)
+
+    def _take(self, tx: Tx, peer: str, item: Item, verdicts: dict[int, Verdict]) -> tuple[Address, ...]:
+        told = item.what
+        exchange = tx.exchange(told.exchange)
+        if exchange is None or exchange.worker.node != peer or self._ledger.is_far(exchange.opener):
+            _log.warning("a mirrored node spoke of exchange %s, which is none with it", escape(told.exchange)[:16])
+            return ()
+        if isinstance(told, Progress):
+            return self._progress(tx, exchange, told)
+        if tx.message(told.message) is not None:
+            return ()
+        return self._message(tx, exchange, told, verdicts[item.number])
+
+    def _progress(self, tx: Tx, exchange: Exchange, told: Progress) -> tuple[Address, ...]:
+        message = tx.message(told.message)
+        if message is None or message.exchange != exchange.id or message.sender is not End.OPENER:
+            return ()
+        ladder = ladder_after(message.ladder, told)
+        tx.set_ladder(message.id, ladder)
+        if ladder.read_us is not None and message.ladder.read_us is None:
+            self._ledger.outcome(tx, exchange, message, "read")
+        tx.put_exchange(after_status(exchange, told.status))
+        return (exchange.opener,)
+
+    def _message(self, tx: Tx, exchange: Exchange, told: Incoming, verdict: Verdict) -> tuple[Address, ...]:
+        if exchange.next_number > 2 * self._limits.messages_per_exchange:
+            _log.warning("exchange %s is full of what its other node says", exchange.id)
+            return ()
+        try:
+            stepped = after_message(exchange, told)
+            check_attachments(told.files)
+        except MeshError as misfit:
+            self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code.value)
+            return ()
+        reply_to = told.reply_to if told.reply_to and tx.message(told.reply_to) is not None else None
+        draft = Draft(
+            id=told.message,
+            kind=told.kind,
+            sender=End.WORKER,
+            author=Author.FAR_NODE if told.author is Author.NODE else told.author,
+            text=told.text,
+            title=told.title,
+            reply_to=reply_to,
+            verdict=verdict,
+            shown=side_text(told.text),
+            files=() if verdict.decision is Decision.WITHHOLD else told.files,
+        )
+        stepped, message = self._ledger.write(tx, stepped, draft)
+        answered = tx.opening(exchange.id) if told.kind is MessageKind.DELIVER else None
+        if answered is not None and answered.ladder.answered_us is None:
+            tx.set_ladder(answered.id, replace(answered.ladder, answered_us=self._ledger.now_us()))
+            self._ledger.outcome(tx, stepped, answered, "answered")
+        if message.withheld:
+            host = host_of(tx, exchange.worker.node)
+            text = (
+                f"A {told.kind.value} from {host} was withheld by this node's screen. Your user finds it in the "
+                "timeline."
+            )
+            self._ledger.write_notes(tx, stepped, (Note(to=End.OPENER, text=text, about=message.id),))
+        return (exchange.opener,)
+
+    async def directory(self, peer: str, sessions: Sequence[RemoteSession]) -> None:
+        """Who can be asked there now. A name that the screen would withhold is left out."""
+        shown = [await self._named(one) for one in sessions]
+        await self._store.write(lambda tx: self._directory(tx, peer, shown))
+
+    async def _named(self, session: RemoteSession) -> RemoteSession:
+        fields = (Field(name="nickname", text=session.nickname), Field(name="title", text=session.title))
+        verdict = await self._screener.screen(fields)
+        return session if verdict.decision is not Decision.WITHHOLD else replace(session, nickname="", title="")
+
+    def _directory(self, tx: Tx, peer: str, sessions: Sequence[RemoteSession]) -> None:
+        known = {one.id: one for one in tx.remote_sessions(peer)}
+        for session in sessions:
+            other = tx.remote_session(session.id)
+            # Ids are chosen by chance: one that somebody has already is somebody's try to pass for another.
+            if tx.session(session.id) is not None or (other is not None and other.node != peer):
+                _log.warning("a mirrored node gave a session an id that another has")
+                continue
+            if known.get(session.id) != session:
+                tx.put_remote_session(session)
+        told = {one.id for one in sessions}
+        for gone in known.values():
+            if gone.id not in told and gone.askable:
+                tx.put_remote_session(replace(gone, status=SessionStatus.ARCHIVED, askable=False))
+
+    # --- while the server is away ------------------------------------------------------------------------------------
+
+    async def reachable(self, peer: str, *, up: bool, why: str = "") -> None:
+        """Whether the server takes forwards; the ladders of what waits say since when it does not."""
+        since = f"server unreachable since {_clock_time(self._ledger.now_us())} UTC"
+        held = "" if up else f"{since}: {why}" if why else since
+
+        def work(tx: Tx) -> None:
+            for queued in tx.queued_messages(peer, self._limits.exchanges_listed):
+                message = tx.message(queued.message)
+                if message is not None and message.ladder.landed_us is None and (up or not message.ladder.held):
+                    tx.set_ladder(message.id, replace(message.ladder, held=held or None))
+
+        await self._store.write(work)
+
+    async def tidy(self) -> None:
+        """Gives up what waited too long, and withdraws what was called off before it may have crossed."""
+        then = self._ledger.now_us() - self._limits.relay_deadline_s * _SECOND_US
+        await self._store.write(lambda tx: self._give_up(tx, then), self._bells.ring)
+
+    def _give_up(self, tx: Tx, then_us: int) -> tuple[Address, ...]:
+        told: list[Address] = []
+        for queued in tx.queued_before(then_us, _BATCH):
+            exchange, message = tx.exchange(queued.exchange), tx.message(queued.message)
+            tx.crossed((queued.number,))
+            # What waits for a client that never comes again is not missed by anybody here.
+            if exchange is None or message is None or self._ledger.is_far(exchange.opener):
+                continue
+            now = self._ledger.now_us()
+            tx.set_ladder(message.id, replace(message.ladder, gave_up_us=now, held="expired"))
+            self._ledger.outcome(tx, exchange, message, "expired", "unreachable")
+            host = host_of(tx, queued.peer)
+            hours = self._limits.relay_deadline_s / 3_600
+            text = (
+                f"Your {message.kind.value} (message {message.number}) expired: {host} could not be reached for "
+                f"{hours:g} hours, so it never got there."
+            )
+            if message.kind is MessageKind.REQUEST and not exchange.status.closed:
+                exchange = replace(exchange, status=Status.FAILED, questions=(), reason="expired")
+                tx.withdraw(exchange.id)
+            self._ledger.write_notes(tx, exchange, (Note(to=End.OPENER, text=text),))
+            told.append(exchange.opener)
+        return tuple(told)
+
+    async def withdraw(self, peer: str) -> None:
+        """Takes back exchanges that were called off while their request had no chance to cross."""
+        newest = await self._store.read(lambda reader: reader.newest_relay())
+        tried = self._tried.setdefault(peer, newest)
+
+        def work(tx: Tx) -> None:
+            for queued in tx.queued_messages(peer, self._limits.exchanges_listed):
+                exchange, message = tx.exchange(queued.exchange), tx.message(queued.message)
+                if exchange is None or message is None or queued.number <= tried:
+                    continue
+                if message.kind is MessageKind.REQUEST and exchange.status is Status.CANCELLED:
+                    tx.withdraw(exchange.id)
+                    self._ledger.outcome(tx, exchange, message, "withdrawn")
+
+        await self._store.write(work)
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    async def push_files(self, peer: str, carrier: Carrier) -> None:
+        """Pushes the files of messages that wait for that; UNAVAILABLE when the server cannot be reached."""
+        for queued in await self._store.read(lambda reader: reader.queued_files(peer, _BATCH)):
+            message = await self._store.read(partial(_message, message_id=queued.message))
+            if message is None:
+                continue
+            try:
+                for attachment in message.files:
+                    await carrier.push(peer, message.id, attachment)
+            except MeshError as error:
+                if error.code in {ErrorCode.UNAVAILABLE, ErrorCode.LIMIT}:
+                    raise
+                await self._store.write(partial(self._not_pushed, queued=queued, error=error), self._bells.ring)
+                continue
+            await self._store.write(partial(_files_crossed, message=message.id))
+            self._queued.happened()
+
+    def _not_pushed(self, tx: Tx, *, queued: Queued, error: MeshError) -> tuple[Address, ...]:
+        message, exchange = tx.message(queued.message), tx.exchange(queued.exchange)
+        if message is None or exchange is None:
+            return ()
+        result = ForwardResult(number=queued.number, message=message.id, outcome=Outcome.REFUSED, code=error.code.value)
+        tx.crossed((queued.number,))
+        return self._not_taken(tx, exchange, message, result, error.message)
+
+    async def _readable(self, words: str) -> str:
+        """Words of the server's as a model may read them."""
+        cut = escape(words)[:_WORDS_CHARS]
+        verdict = await self._screener.screen((Field(name="reason", text=cut),))
+        return cut if verdict.decision is not Decision.WITHHOLD else _WITHHELD
+
+
+def _message(reader: Reader, *, message_id: str) -> Message | None:
+    return reader.message(message_id)
+
+
+def _files_crossed(tx: Tx, *, message: str) -> None:
+    tx.files_crossed(message)
+
+
+def _fields(told: Incoming) -> tuple[Field, ...]:
+    return (
+        Field(name="title", text=told.title),
+        Field(name="text", text=told.text),
+        *(Field(name="file_name", text=file.name) for file in told.files),
+    )
+
+
+def _clock_time(now_us: int) -> str:
+    seconds = now_us // _SECOND_US % 86_400
+    return f"{seconds // 3_600:02}:{seconds // 60 % 60:02}"

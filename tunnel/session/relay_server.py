@@ -1,0 +1,158 @@
+"""The server's end of a mirror's long stream: takes forwards, gives what happens in the client's exchanges."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from node.core.errors import ErrorCode, MeshError
+from node.core.limits import Limits
+from node.core.mesh import Grant, Peer
+from node.core.relay import PROTOCOL, ForwardResult, Item, RemoteSession
+from node.grpc_setup import grpc
+from node.ports_mesh import Pins
+from node.ports_relay import Ingress, RemoteWaits
+from node.rpc_gate import REASON, Caller, Gate, Send
+from node.version import VERSION
+from tunnel import codec_relay as codec
+from tunnel.session.alongside import alongside
+from tunnel.wire.v1 import mirror_pb2 as pb
+
+METHOD: Final = "/tunnel.wire.v1.MirrorService/Relay"
+_TICK_S: Final = 1.0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Stream:
+    """One mirror at work. `unheld` are the items that were sent and that the client does not hold yet."""
+
+    peer: Peer
+    send: Send
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    room: asyncio.Event = field(default_factory=asyncio.Event)
+    results: deque[ForwardResult] = field(default_factory=deque)
+    unheld: deque[Item] = field(default_factory=deque)
+    directory: tuple[RemoteSession, ...] | None = None
+    revision: int = 0
+    beat_us: int = 0
+
+
+class RelayServer:
+    """Serves mirrors; each call is of one proven peer."""
+
+    def __init__(self, *, own: str, ingress: Ingress, waits: RemoteWaits, trust: Pins, limits: Limits) -> None:
+        self._own = own
+        self._ingress = ingress
+        self._waits = waits
+        self._trust = trust
+        self._limits = limits
+
+    def handlers(self, gate: Gate) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
+        """For the port of peers."""
+        return {METHOD: gate.conversation(self._relay, "RelayRequest")}
+
+    async def _relay(self, caller: Caller, messages: AsyncIterator[bytes], send: Send) -> None:
+        seen = self._trust.generation
+        self._check_granted(caller)
+        first = codec.request_from(await anext(messages))
+        codec.check_protocol(first.hello.protocol)
+        given = sorted(grant.value for grant in caller.peer.given)
+        await send(
+            codec.response_to(pb.RelayResponse(welcome=pb.Welcome(protocol=PROTOCOL, version=VERSION, grants=given)))
+        )
+        stream = _Stream(peer=caller.peer, send=send)
+        try:
+            await alongside(
+                self._read(stream, messages),
+                self._write(stream),
+                self._follow_queue(stream),
+                self._follow_sessions(stream),
+                self._follow_trust(caller, seen),
+            )
+        finally:
+            self._waits.told(caller.peer.id, ())
+
+    def _check_granted(self, caller: Caller) -> None:
+        known = self._trust.pinned(caller.spki)
+        if known is None or Grant.REQUEST not in known.given:
+            raise MeshError(
+                ErrorCode.REACH,
+                "This node does not let yours ask its sessions. Its person can allow it with `helio peers grant`.",
+                {REASON: "not_granted"},
+            )
+
+    async def _follow_trust(self, caller: Caller, seen: int) -> None:
+        while True:
+            seen = await self._trust.next_change(seen)
+            self._check_granted(caller)
+
+    async def _read(self, stream: _Stream, messages: AsyncIterator[bytes]) -> None:
+        async for data in messages:
+            frame = codec.request_from(data)
+            if frame.items_held:
+                await self._held(stream, frame.items_held)
+            if frame.HasField("waits"):
+                self._waits.told(stream.peer.id, codec.waits_from_wire(frame.waits, self._limits, self._own))
+            if frame.beat_us:
+                stream.beat_us = frame.beat_us
+            if frame.forwards:
+                forwards = codec.forwards_from_wire(frame.forwards, self._limits)
+                stream.results.extend(await self._ingress.take(stream.peer, forwards))
+            stream.news.set()
+            # Whoever does not take the results of what it forwards may forward no more.
+            while len(stream.results) > 2 * self._limits.relay_batch:
+                stream.room.clear()
+                await stream.room.wait()
+
+    async def _held(self, stream: _Stream, number: int) -> None:
+        held: list[Item] = []
+        while stream.unheld and stream.unheld[0].number <= number:
+            held.append(stream.unheld.popleft())
+        if held:
+            await self._ingress.held(held)
+
+    async def _write(self, stream: _Stream) -> None:
+        sent = 0
+        while True:
+            stream.news.clear()
+            if stream.directory is not None:
+                stream.revision += 1
+                directory = codec.directory_to_wire(stream.directory, stream.revision)
+                stream.directory = None
+                await stream.send(codec.response_to(pb.RelayResponse(directory=directory)))
+            results = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]
+            stream.room.set()
+            items: tuple[Item, ...] = ()
+            if len(stream.unheld) < self._limits.relay_batch:
+                items = await self._ingress.items(stream.peer.id, sent)
+            beat, stream.beat_us = stream.beat_us, 0
+            if not (results or items or beat):
+                await stream.news.wait()
+                continue
+            if items:
+                sent = items[-1].number
+                stream.unheld.extend(items)
+            frame = pb.RelayResponse(
+                results=[codec.result_to_wire(one) for one in results],
+                items=[codec.item_to_wire(one) for one in items],
+                beat_us=beat,
+            )
+            await stream.send(codec.response_to(frame))
+
+    async def _follow_queue(self, stream: _Stream) -> None:
+        seen = 0
+        while True:
+            seen = await self._ingress.next_queued(seen)
+            stream.news.set()
+
+    async def _follow_sessions(self, stream: _Stream) -> None:
+        told: tuple[RemoteSession, ...] | None = None
+        while True:
+            now = await self._ingress.directory()
+            if now != told:
+                told = stream.directory = now
+                stream.news.set()
+            await asyncio.sleep(_TICK_S)
