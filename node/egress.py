@@ -60,6 +60,8 @@ class Egress:
         self._queued = Changes()
         # The highest number that may have been on its way to a server, which may hold it: not known before a look.
         self._tried: dict[str, int] = {}
+        # Servers that cannot be reached: since when (microseconds), and why.
+        self._away: dict[str, tuple[int, str]] = {}
 
     def ring(self, addresses: Sequence[Address]) -> None:
         """A commit happened: something may wait for another node. Implements ports.Bells."""
@@ -247,16 +249,46 @@ class Egress:
 
     # --- while the server is away ------------------------------------------------------------------------------------
 
+    async def run(self) -> None:
+        """Says of what waits for a server that is away since when, and gives up what waited too long."""
+        seen = 0
+        while True:
+            seen = await self._news(seen)
+            try:
+                for peer in tuple(self._away):
+                    await self._withdraw(peer)
+                    await self._hold(peer)
+                await self.tidy()
+            except MeshError as error:
+                _log.warning("the queues to mirrored nodes wait: %s", error.message)
+
+    async def _news(self, seen: int) -> int:
+        try:
+            async with asyncio.timeout(self._limits.tick_s):
+                return await self._queued.after(seen)
+        except TimeoutError:
+            return seen
+
     async def reachable(self, peer: str, *, up: bool, why: str = "") -> None:
         """Whether the server takes forwards; the ladders of what waits say since when it does not."""
-        since = f"server unreachable since {_clock_time(self._ledger.now_us())} UTC"
-        held = "" if up else f"{since}: {why}" if why else since
+        if up:
+            # Before anything crosses: what was called off while it could not have.
+            await self._withdraw(peer)
+            self._away.pop(peer, None)
+        else:
+            since, _ = self._away.get(peer, (self._ledger.now_us(), ""))
+            self._away[peer] = (since, why)
+        await self._hold(peer)
+
+    async def _hold(self, peer: str) -> None:
+        away = self._away.get(peer)
+        held = f"server unreachable since {_clock_time(away[0])} UTC: {away[1]}" if away is not None else None
 
         def work(tx: Tx) -> None:
             for queued in tx.queued_messages(peer, self._limits.exchanges_listed):
                 message = tx.message(queued.message)
-                if message is not None and message.ladder.landed_us is None and (up or not message.ladder.held):
-                    tx.set_ladder(message.id, replace(message.ladder, held=held or None))
+                if message is not None and message.ladder.landed_us is None and message.ladder.held != held:
+                    tx.set_ladder(message.id, replace(message.ladder, held=held))
 
         await self._store.write(work)
 
@@ -289,7 +321,7 @@ class Egress:
             told.append(exchange.opener)
         return tuple(told)
 
-    async def withdraw(self, peer: str) -> None:
+    async def _withdraw(self, peer: str) -> None:
         """Takes back exchanges that were called off while their request had no chance to cross."""
         newest = await self._store.read(lambda reader: reader.newest_relay())
         tried = self._tried.setdefault(peer, newest)

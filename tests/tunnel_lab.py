@@ -169,6 +169,7 @@ class Mac:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.links.run())
                 group.create_task(self.clients.run())
+                group.create_task(self.egress.run())
                 group.create_task(self._follow())
                 self.ready.set()
 

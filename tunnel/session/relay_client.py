@@ -137,15 +137,14 @@ class RelayClients:
         """The stream to one server, again and again. What waits for it says since when it is not there."""
         now = asyncio.get_running_loop().time
         attempt, good = 0, now()
-        told = None
         while True:
             begin, news = now(), self._news.count
             why = await self._once(peer)
             if now() - begin > self._limits.link_dead_s:
-                attempt, good, told = 0, now(), None
-            self._up[peer] = why
-            if told != why:
-                told = why
+                attempt, good = 0, now()
+            if self._up.get(peer) != why:
+                self._up[peer] = why
+                # What cannot be written now is written with the next change of the queue.
                 with contextlib.suppress(MeshError):
                     await self._egress.reachable(peer, up=False, why=why)
             pause = pause_s(

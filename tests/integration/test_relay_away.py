@@ -1,0 +1,131 @@
+"""When the server is away: what waits says so, crosses once when it is back, and may be given up or taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from node.core.commands import Cancel, Deliver, Steer
+from node.core.errors import ErrorCode
+from node.core.mesh import Grant
+from node.core.model import Exchange, Status
+from tests.integration.mesh import Agent, refused, scenario, texts
+from tests.tunnel_lab import Mac, mirrored
+from tests.waiting import until
+
+
+async def held(mac: Mac, agent: Agent, *words: str) -> str:
+    """Until the ladder of the newest message of the agent's says these words; the rung."""
+
+    async def look() -> str:
+        (conversation, *_) = await agent.list(closed=True)
+        rung = conversation.messages[-1].ladder.rung
+        return rung if all(word in rung for word in words) else ""
+
+    return await until(look, f"a ladder that says {words}")
+
+
+async def exchange(mac: Mac, exchange_id: str) -> Exchange:
+    found = await mac.mesh.store.read(lambda reader: reader.exchange(exchange_id))
+    assert found is not None
+    return found
+
+
+async def told(agent: Agent, *wanted: str) -> None:
+    async def there() -> bool:
+        return list(await agent.unread()) == list(wanted)
+
+    await until(there, f"{agent.name} is told {wanted}")
+
+
+async def away(laptop: Mac, studio: Mac) -> None:
+    """The server goes, and its client has noticed."""
+    await studio.stop()
+    await until(lambda: laptop.clients is not None and laptop.clients.why(studio.id), "a mirror that is down")
+
+
+@scenario
+async def test_what_waits_says_since_when_and_crosses_once_when_the_server_is_back(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        await away(laptop, studio)
+        receipt = await web.request("@api", "Which port?")
+        await held(laptop, web, "queued: server unreachable since", "UTC")
+        await web.send(Steer(exchange=None, text="The new one."))
+        await studio.start()
+        await told(api, "Which port?", "The new one.")
+        await held(laptop, web, "landed")
+        await api.read()
+        await api.send(Deliver(exchange=None, text="8091."))
+        assert texts(await web.wait(receipt.exchange.id)) == ["8091."]
+        assert len(await studio.messages(receipt.exchange.id)) == 3
+
+
+@scenario
+async def test_a_reply_that_was_given_while_the_link_was_down_is_pulled_when_it_is_up(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, _studio, web, api):
+        receipt = await web.request("@api", "Which port?")
+        await told(api, "Which port?")
+        await laptop.stop()
+        await api.read()
+        await api.send(Deliver(exchange=None, text="8091."))
+        await laptop.start()
+        assert texts(await web.wait(receipt.exchange.id)) == ["8091."]
+        assert (await exchange(laptop, receipt.exchange.id)).status is Status.DELIVERED
+
+
+@scenario
+async def test_what_was_called_off_before_it_could_cross_never_does(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        await away(laptop, studio)
+        receipt = await web.request("@api", "Which port?")
+        await web.send(Cancel(exchange=None))
+        second = await web.request("@api", "Which host?")
+        await studio.start()
+        await told(api, "Which host?")
+        there = await studio.mesh.store.read(lambda reader: reader.exchange(receipt.exchange.id))
+        assert there is None
+        assert (await exchange(laptop, receipt.exchange.id)).status is Status.CANCELLED
+        assert ("outcome", "egress", "withdrawn") in await laptop.decisions(receipt.message.id)
+        assert (await exchange(studio, second.exchange.id)).status is Status.STARTING
+
+
+@scenario
+async def test_what_waits_for_too_long_expires_with_a_note(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        await away(laptop, studio)
+        receipt = await web.request("@api", "Which port?")
+        laptop.mesh.clock.advance(laptop.mesh.limits.relay_deadline_s + 1)
+        await laptop.egress.tidy()
+        (note,) = texts(await web.read())
+        assert "expired: studio could not be reached for 24 hours" in note
+        assert (await exchange(laptop, receipt.exchange.id)).status is Status.FAILED
+        assert await laptop.queue() == 0
+        await studio.start()
+        second = await web.request("@api", "Which host?")
+        await told(api, "Which host?")
+        assert [one.exchange.id for one in await api.list()] == [second.exchange.id]
+
+
+@scenario
+async def test_a_grant_that_is_taken_away_ends_the_stream_at_once(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        receipt = await web.request("@api", "Which port?")
+        await told(api, "Which port?")
+        studio.trust.give(laptop.id)
+        await until(lambda: laptop.clients is not None and laptop.clients.why(studio.id), "a stream that ends")
+        await web.send(Steer(exchange=None, text="The new one."))
+        await held(laptop, web, "queued", "does not let")
+        assert list(await api.unread()) == ["Which port?"]
+        studio.trust.give(laptop.id, Grant.REQUEST)
+        await told(api, "Which port?", "The new one.")
+        assert len(await studio.messages(receipt.exchange.id)) == 2
+
+
+@scenario
+async def test_a_session_that_went_away_is_said_to_be_gone(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        listed = {peer.name: peer.note for peer in await laptop.mesh.exchanges.peers(web.call("peers"))}
+        assert listed["@api@studio"] == ""
+        await studio.mesh.store.write(lambda tx: tx.remove_session(api.session.id))
+        await laptop.sees()
+        with refused(ErrorCode.UNAVAILABLE, "@api@studio was put away or removed there"):
+            await web.request("@api@studio")
