@@ -36,6 +36,8 @@ _CERTIFICATE_FILE: Final = "node.crt"
 _STEP_FILE: Final = "rotation.json"
 _CURRENT_FILE: Final = "current"
 _AUTHORITY_FILE: Final = "authority.pem"
+_ASIDE: Final = "aside-"
+_MOST_ASIDE: Final = 3
 _CERTIFICATE_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 _SERIAL_BYTES: Final = 20
 _HALF_LIFE_US: Final = certificates.VALID_DAYS * 24 * 3_600 * 1_000_000 // 2
@@ -198,10 +200,12 @@ def _succeed(
     )
     statement = replace(claim, proof=certificates.sign(key, claim.unproven())).statement()
     step = Step(certificate=certificate, statement=statement, signature=certificates.sign(old.key, statement))
+    if not (folder / _CURRENT_FILE).exists():
+        # From here on folders with numbers stand there: without this file nobody could tell which of them counts.
+        _write(folder / _CURRENT_FILE, f"{old.number}\n".encode("ascii"))
     place = _place(folder, old.number + 1)
     if place.exists():
-        # What a crash left there was never in use.
-        shutil.rmtree(place)
+        _set_aside(place)
     place.mkdir(mode=0o700)
     _write(place / _KEY_FILE, _pem(key))
     _write(place / _CERTIFICATE_FILE, certificate.encode("ascii"))
@@ -211,20 +215,32 @@ def _succeed(
     return Identity(key=key, certificate=certificate, number=old.number + 1, step=step)
 
 
+def _set_aside(place: Path) -> None:
+    """Makes room for a generation. What a crash left there was not in use; should it have been, it can be had again."""
+    left = sorted(place.parent.glob(f"{_ASIDE}*"), key=lambda one: one.stat().st_ctime_ns, reverse=True)
+    for old in left[_MOST_ASIDE - 1 :]:
+        shutil.rmtree(old)
+    names = (f"{_ASIDE}{number}" for number in range(1, _MOST_ASIDE + 1))
+    place.rename(next(to for name in names if not (to := place.with_name(name)).exists()))
+
+
 def _current(folder: Path) -> int:
     path = folder / _CURRENT_FILE
+    numbers = sorted(int(entry.name) for entry in folder.iterdir() if _is_number(entry.name))
     try:
         text = path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        # A rotation that was cut short leaves a folder, but the first key is still there.
-        text = "1" if (folder / _KEY_FILE).exists() or not any(_is_number(e.name) for e in folder.iterdir()) else ""
+        text = "" if numbers else "1"
     except UnicodeDecodeError:
         text = ""
     if _is_number(text) is None:
+        # The step is written last: whatever was cut short has none, and what has one the old key has signed for.
+        whole = [number for number in numbers if (_place(folder, number) / _STEP_FILE).exists()]
+        likely = max(whole, default=1)
         raise MeshError(
             ErrorCode.TAMPERED,
-            f"{path} is missing or damaged: it says which of the node's keys is in use. Restore it from a backup, or "
-            "write the number of the newest folder beside it there.",
+            f"{path} is missing or damaged: it says which of the node's keys is in use. Restore it from a backup. If "
+            f"there is none, write {likely} there, and nothing else: that is the newest key which was finished.",
         )
     return int(text)
 

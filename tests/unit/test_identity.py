@@ -205,19 +205,68 @@ def test_whatever_a_crash_leaves_is_the_old_identity_or_the_new(tmp_path: Path) 
     after = files(whole)
     order = ["2/node.key", "2/node.crt", "2/rotation.json", "current"]
     assert sorted(set(after) - set(before)) == sorted(order)
-    for number in range(2 * len(order) + 1):
+    written = [("current", b"1\n"), *((name, after[name]) for name in order)]
+    for number in range(2 * len(written) + 1):
         crashed = tmp_path / f"crashed {number}"
-        (crashed / "2").mkdir(parents=True)
-        there = before | {name: after[name] for name in order[: number // 2]}
+        crashed.mkdir()
+        done = number // 2
+        there = before | dict(written[:done])
         if number % 2:
-            there[f"{order[number // 2]}.new"] = after[order[number // 2]][:1]
+            name, data = written[done]
+            there[f"{name}.new"] = data[:1]
         for name, data in there.items():
+            (crashed / name).parent.mkdir(exist_ok=True)
             (crashed / name).write_bytes(data)
-        expected = [old, new] if "current" in there else [old]
+        expected = [old, new] if done == len(written) else [old]
         assert names(kept(crashed)) == names(expected)
         assert names(kept(crashed)) == names(expected)
         again = rotate(crashed)
         assert names(kept(crashed)) == names([*expected, again])
+
+
+@pytest.mark.parametrize("rotations", [1, 2])
+def test_which_key_is_in_use_is_never_guessed_and_its_number_is_told(tmp_path: Path, rotations: int) -> None:
+    line = [load(tmp_path), *(rotate(tmp_path) for _ in range(rotations))]
+    (tmp_path / "current").unlink()
+    before = files(tmp_path)
+    for use in (load, rotate):
+        with refused(ErrorCode.TAMPERED, "current is missing", f"write {rotations + 1} there"):
+            use(tmp_path)
+    assert files(tmp_path) == before
+    (tmp_path / "current").write_text(f"{rotations + 1}\n")
+    assert names(kept(tmp_path)) == names(line)
+
+
+@pytest.mark.parametrize(("cut", "advised"), [((), 2), (("rotation.json",), 1), (("node.key", "rotation.json"), 1)])
+def test_a_home_that_was_left_without_a_number_is_told_which_to_write(
+    tmp_path: Path, cut: tuple[str, ...], advised: int
+) -> None:
+    """As a crash left them when the number was written last alone."""
+    line = [load(tmp_path), rotate(tmp_path)]
+    for name in ("current", *(f"2/{one}" for one in cut)):
+        (tmp_path / name).unlink()
+    with refused(ErrorCode.TAMPERED, f"write {advised} there"):
+        load(tmp_path)
+    (tmp_path / "current").write_text(f"{advised}")
+    assert names(kept(tmp_path)) == names(line[:advised])
+    new = rotate(tmp_path)
+    assert names(kept(tmp_path)) == names([*line[:advised], new])
+
+
+def test_what_stands_in_the_way_of_a_new_key_is_kept_aside_and_only_so_often(tmp_path: Path) -> None:
+    load(tmp_path)
+    lost: list[Identity] = []
+    for _ in range(5):
+        lost.append(rotate(tmp_path))
+        # A wrong number: the key that is in use is no leftover.
+        (tmp_path / "current").write_text("1")
+    new = rotate(tmp_path)
+    assert names([load(tmp_path)]) == names([new])
+    aside = sorted(tmp_path.glob("aside-*"))
+    assert [path.name for path in aside] == ["aside-1", "aside-2", "aside-3"]
+    assert {(path / "node.key").read_bytes() for path in aside} == {one.key_pem for one in lost[-3:]}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in aside} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for one in aside for path in one.iterdir()} == {0o600}
 
 
 ROTATES_FOR_EVER = """
