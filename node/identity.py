@@ -160,14 +160,25 @@ def rotate(folder: Path, *, now_us: int, entropy: Entropy, keep: int) -> Identit
 
 
 def kept(folder: Path, *, now_us: int, entropy: Entropy) -> tuple[Identity, ...]:
-    """The generations that were not forgotten, oldest first, the one in use last; TAMPERED when they do not connect."""
+    """The generations that were not forgotten, oldest first, the one in use last; TAMPERED when they do not connect.
+
+    Those before one that is damaged are left out with it.
+    """
     found = [load_or_create(folder, now_us=now_us, entropy=entropy)]
     # Where a step or its certificate is lost, nobody can be led from before it to after it.
     while (step := found[0].step) is not None and step.certificate == found[0].certificate:
-        number = found[0].number - 1
-        if not (_place(folder, number) / _KEY_FILE).exists():
+        place = _place(folder, number := found[0].number - 1)
+        if not (place / _KEY_FILE).exists():
             break
-        found.insert(0, _load(folder, number, now_us=now_us, entropy=entropy))
+        try:
+            found.insert(0, _load(folder, number, now_us=now_us, entropy=entropy))
+        except MeshError:
+            # What is lost with it is the way from there to here, and nothing of the key in use.
+            _log.warning(
+                "a former key of this node, %s, cannot be used; peers that know none after it have to be paired again",
+                place / _KEY_FILE,
+            )
+            break
     steps = [generation.step for generation in found[1:] if generation.step is not None]
     keys = certificates.CertificateKeys()
     rotation.check_chain(found[0].certificate, steps, last=found[-1].certificate, keys=keys)
@@ -251,7 +262,7 @@ def _place(folder: Path, number: int) -> Path:
 
 def _load(folder: Path, number: int, *, now_us: int, entropy: Entropy) -> Identity:
     place = _place(folder, number)
-    key = _read_key(place / _KEY_FILE)
+    key = _read_key(place / _KEY_FILE, folder)
     step = _read_step(place / _STEP_FILE) if number > 1 else None
     path = place / _CERTIFICATE_FILE
     spki = certificates.spki_hash(key.public_key())
@@ -267,14 +278,15 @@ def _load(folder: Path, number: int, *, now_us: int, entropy: Entropy) -> Identi
     return Identity(key=key, certificate=certificate, number=number, step=step)
 
 
-def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:
+def _read_key(path: Path, whole: Path) -> ec.EllipticCurvePrivateKey:
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), password=None)
     except (FileNotFoundError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise MeshError(
             ErrorCode.TAMPERED,
             f"The node's key {path} cannot be read: it is missing, damaged or of another kind. Restore it from a "
-            f"backup; deleting {path.parent} gives this node a new identity.",
+            f"backup. Where there is none, move the folder {whole} away with all that is in it, and keep it: the node "
+            "begins anew with another id, and every peer is paired again.",
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MeshError(ErrorCode.TAMPERED, f"The node's key {path} is not a P-256 key; restore it from a backup.")

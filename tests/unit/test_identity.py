@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from node import certificates, identity
 from node.core import rotation
-from node.core.errors import ErrorCode
+from node.core.errors import ErrorCode, MeshError
 from node.core.rotation import check_chain
 from node.identity import Authority, AuthorityFile, Identity
 from tests.integration.mesh import START_US, CountedEntropy, ManualClock, refused
@@ -101,9 +101,31 @@ def test_a_damaged_key_is_told_and_left_alone(tmp_path: Path, damage: bytes) -> 
     load(tmp_path)
     (tmp_path / "node.key").write_bytes(damage)
     before = files(tmp_path)
-    with refused(ErrorCode.TAMPERED, "node.key", "backup"):
+    with pytest.raises(MeshError) as caught:
         load(tmp_path)
+    assert caught.value.code is ErrorCode.TAMPERED
+    assert f"{tmp_path / 'node.key'} cannot be read" in caught.value.message or "P-256" in caught.value.message
+    assert "backup" in caught.value.message
+    # Other keys may be in its folder.
+    assert "delet" not in caught.value.message
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", not_p256()])
+@pytest.mark.parametrize("former", [1, 2, 3])
+def test_a_damaged_former_key_costs_the_past_and_not_the_present(
+    tmp_path: Path, damage: bytes, former: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = [load(tmp_path), *(rotate(tmp_path) for _ in range(3))]
+    path = tmp_path / "node.key" if former == 1 else tmp_path / str(former) / "node.key"
+    path.write_bytes(damage)
+    before = files(tmp_path)
+    assert names(kept(tmp_path)) == names(line[former:])
+    assert str(path) in caplog.text
+    assert "paired again" in caplog.text
+    assert files(tmp_path) == before
+    assert names(kept(tmp_path)) == names(line[former:])
+    assert names([*line[former:], rotate(tmp_path)]) == names(kept(tmp_path))
 
 
 def test_rotation_leaves_a_new_id_and_a_statement_of_the_old_key(tmp_path: Path) -> None:
