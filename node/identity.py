@@ -101,7 +101,7 @@ class AuthorityFile:
         self._entropy = entropy
 
     def load(self) -> Authority | None:
-        """The one that is there; None when there is none that can be read, or it is past half its life."""
+        """The one that is there; None when there is none that can be read, or it is past half its life or not valid."""
         text = _read(self._path)
         begin = text.find(_CERTIFICATE_BEGIN)
         if begin < 0:
@@ -118,7 +118,7 @@ class AuthorityFile:
                 "%s was damaged; peers prove themselves as before, and are issued new certificates", self._path
             )
             return None
-        if self._clock.wall_us() > certificates.expires_us(certificate) - _HALF_LIFE_US:
+        if not _is_fresh(certificate, self._clock.wall_us()):
             return None
         return Authority(key=key, certificate=certificate)
 
@@ -139,16 +139,17 @@ def node_id_of(key: ec.EllipticCurvePublicKey) -> str:
 def load_or_create(folder: Path, *, now_us: int, entropy: Entropy) -> Identity:
     """The identity in use of those kept in `folder`, made on first use; all files are 0600, and whole or not there.
 
-    A certificate past half its life gives way to a new one of the same key; one that is lost is made again.
+    A certificate past half its life, or not valid yet, gives way to a new one of the same key; one that is lost is made
+    again.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     number = _current(folder)
     if number == 1 and not (folder / _KEY_FILE).exists():
         _write(folder / _KEY_FILE, _pem(ec.generate_private_key(ec.SECP256R1())))
     me = _load(folder, number, now_us=now_us, entropy=entropy)
-    if now_us > certificates.expires_us(me.certificate) - _HALF_LIFE_US:
-        return _succeed(folder, me, me.key, now_us=now_us, entropy=entropy)
-    return me
+    if _is_fresh(me.certificate, now_us):
+        return me
+    return _succeed(folder, me, me.key, now_us=now_us, entropy=entropy)
 
 
 def rotate(folder: Path, *, now_us: int, entropy: Entropy, keep: int) -> Identity:
@@ -194,6 +195,11 @@ def forget_before(folder: Path, number: int) -> None:
         if former > 1 and place.exists():
             place.rmdir()
     _flush_folder(folder)
+
+
+def _is_fresh(certificate: str, now_us: int) -> bool:
+    # One that is not valid yet was made while the clock was ahead, and no peer would take it for years.
+    return certificates.begins_us(certificate) <= now_us <= certificates.expires_us(certificate) - _HALF_LIFE_US
 
 
 def _succeed(

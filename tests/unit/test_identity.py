@@ -34,8 +34,8 @@ def rotate(folder: Path, now_us: int = START_US, keep: int = 8) -> Identity:
     return identity.rotate(folder, now_us=now_us, entropy=ENTROPY, keep=keep)
 
 
-def kept(folder: Path) -> list[Identity]:
-    return list(identity.kept(folder, now_us=START_US, entropy=ENTROPY))
+def kept(folder: Path, now_us: int = START_US) -> list[Identity]:
+    return list(identity.kept(folder, now_us=now_us, entropy=ENTROPY))
 
 
 def names(line: list[Identity]) -> list[tuple[int, str, str]]:
@@ -160,9 +160,28 @@ def test_a_certificate_past_half_its_life_gives_way_to_one_of_the_same_key(tmp_p
     assert certificates.expires_us(new.certificate) > certificates.expires_us(old.certificate)
     assert names([load(tmp_path, START_US + 6 * YEAR_US)]) == names([new])
     # Peers that hold the old one take no other, so it is still there, with the step that leads on from it.
-    assert names(kept(tmp_path)) == names([old, new])
+    assert names(kept(tmp_path, START_US + 6 * YEAR_US)) == names([old, new])
     assert new.step is not None
     assert rotation.check(new.step, holder=old.certificate, after_us=0, keys=KEYS).renewal
+
+
+def test_a_certificate_of_a_clock_that_was_far_ahead_gives_way_once_the_clock_is_right(tmp_path: Path) -> None:
+    old = load(tmp_path)
+    ahead = load(tmp_path, START_US + 20 * YEAR_US)
+    assert ahead.certificate != old.certificate
+    now = load(tmp_path)
+    assert certificates.begins_us(now.certificate) <= START_US
+    assert certificates.expires_us(now.certificate) == certificates.expires_us(old.certificate)
+    assert names([load(tmp_path)]) == names([now])
+    assert now.spki == old.spki
+    # A peer that was told of the one in between is told of the next as of any other.
+    assert names(kept(tmp_path)) == names([old, ahead, now])
+
+
+def test_a_clock_that_is_a_week_behind_changes_no_certificate(tmp_path: Path) -> None:
+    old = load(tmp_path)
+    assert load(tmp_path, START_US - 7 * YEAR_US // 365).certificate == old.certificate
+    assert load(tmp_path, START_US - 8 * YEAR_US // 365).certificate != old.certificate
 
 
 def test_only_so_many_former_keys_stay(tmp_path: Path) -> None:
@@ -359,3 +378,5 @@ def test_an_authority_that_is_damaged_or_old_is_none(tmp_path: Path) -> None:
     path.write_text(good)
     assert authority_file(tmp_path, skip_s=4 * YEAR_US / 1e6).load() is not None
     assert authority_file(tmp_path, skip_s=6 * YEAR_US / 1e6).load() is None
+    assert authority_file(tmp_path, skip_s=-6 * YEAR_US / 365e6).load() is not None
+    assert authority_file(tmp_path, skip_s=-8 * YEAR_US / 365e6).load() is None
