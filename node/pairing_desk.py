@@ -16,7 +16,7 @@ from node.core.mesh import Paired, Peer
 from node.core.pairing_events import Agreed, CodeTyped, Declined, Input, Other
 from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, started
 from node.core.pairing_messages import NONCE_BYTES, Reason, Role
-from node.core.pairing_run import Introduction, State, Step, dial, dial_with_code, wait, wait_with_code
+from node.core.pairing_run import Introduction, Step, dial, dial_with_code, wait, wait_with_code
 from node.core.timeline import Party, Row, RowKind
 from node.core.trust import parse_address
 from node.core.views_mesh import PairingEvent, PairingStep
@@ -147,16 +147,15 @@ class PairingDesk:
         """Plays a run to its end; whatever goes wrong is an event, and the last one is None."""
         role = Role.DIALER if wish.target else Role.WAITER
         deadline = asyncio.get_running_loop().time() + self._limits.pairing_window_s
+        play: PairingPlay | None = None
         # What is so when the person leaves before anybody came.
-        paired, burned, reason = False, False, Reason.DECLINED.value
+        reason = Reason.DECLINED.value
         try:
             await self._row("began", role)
             async with self._connected(wish, current, deadline) as (wire, step):
                 current.met = True
-                run, over = await self._play(current, wire, deadline).through(step)
-                paired = run.state is State.PAIRED
-                if over is not None:
-                    burned, reason = over.burned, over.reason.value
+                play = self._play(current, wire, deadline)
+                await play.through(step)
         except MeshError as error:
             expired = asyncio.get_running_loop().time() >= deadline
             reason = Reason.EXPIRED.value if expired else error.code.value
@@ -165,7 +164,7 @@ class PairingDesk:
             )
         finally:
             try:
-                await self._settle(role, paired=paired, burned=burned, reason=reason)
+                await self._settle(role, play, reason)
             except MeshError as error:
                 _log.warning("how a pairing run ended is not in the timeline: %s", error.message)
             current.events.put_nowait(None)
@@ -266,8 +265,11 @@ class PairingDesk:
         )  # fmt: skip
         await self._store.write(lambda tx: tx.append(row))
 
-    async def _settle(self, role: Role, *, paired: bool, burned: bool, reason: str) -> None:
-        """The end of a run: the gate knows, and so does the timeline."""
+    async def _settle(self, role: Role, play: PairingPlay | None, reason: str) -> None:
+        """The end of a run: the gate knows, and so does the timeline. `reason` is of a run that knows none itself."""
+        paired, burned = (play.paired, play.burned) if play is not None else (False, False)
+        if play is not None and play.reason is not None:
+            reason = play.reason
         await self._gate(lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned))
         await self._row("paired" if paired else "failed", role, None if paired else reason)
 

@@ -50,16 +50,25 @@ def new_identity() -> Identity:
 
 
 class FragileStore:
-    """A store that refuses writes while it is `broken`, as on a disk which is full."""
+    """A store that refuses writes while it is `broken`, as on a disk which is full.
+
+    `slow` is set to hold a write back: it is on disk, and whoever waits does not hear of it before `slow` is set.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.broken = False
+        self.slow: asyncio.Event | None = None
+        self.held = asyncio.Event()
 
     async def write(self, work: Callable[[Tx], T], then: Callable[[T], None] | None = None) -> T:
         if self.broken:
             raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The disk is full, so nothing can be recorded.")
-        return await self._store.write(work, then)
+        done = await self._store.write(work, then)
+        if self.slow is not None:
+            self.held.set()
+            await self.slow.wait()
+        return done
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         return await self._store.read(work)
@@ -123,10 +132,15 @@ class Talk:
     def say(self, *, code: str = "", confirmed: bool = True) -> None:
         self._node.desk.answer(self.told[-1].run, code=code, confirmed=confirmed)
 
-    async def leave(self) -> None:
-        """The person presses Ctrl-C."""
+    def go(self) -> None:
+        """The person presses Ctrl-C; again, when they will not wait for the other to be told."""
         assert self.task is not None
         self.task.cancel()
+
+    async def leave(self) -> None:
+        """The person presses Ctrl-C and waits."""
+        assert self.task is not None
+        self.go()
         await asyncio.wait({self.task})
 
 
