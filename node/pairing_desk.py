@@ -99,10 +99,13 @@ class PairingDesk:
                 "This node is pairing already. Finish that in its terminal, or leave it there with Ctrl-C.",
             )
         current = self._current = _Current(id=self._ledger.new_id())
+        role = Role.DIALER if wish.target else Role.WAITER
         try:
-            await self._gate(lambda gate, now: opened(replace(gate, running=False), now, self._limits))
+            await self._gate(
+                lambda gate, now: opened(replace(gate, running=False), now, self._limits), self._row("began", role)
+            )
             async with asyncio.TaskGroup() as group:
-                task = group.create_task(self._conduct(wish, current))
+                task = group.create_task(self._conduct(wish, role, current))
                 try:
                     while (event := await current.events.get()) is not None:
                         yield event
@@ -143,16 +146,14 @@ class PairingDesk:
             await asyncio.wait({task}, timeout=_LEAVE_S)
         task.cancel()
 
-    async def _conduct(self, wish: PairingWish, current: _Current) -> None:
+    async def _conduct(self, wish: PairingWish, role: Role, current: _Current) -> None:
         """Plays a run to its end; whatever goes wrong is an event, and the last one is None."""
-        role = Role.DIALER if wish.target else Role.WAITER
         deadline = asyncio.get_running_loop().time() + self._limits.pairing_window_s
         play: PairingPlay | None = None
         # What is so when the person leaves before anybody came.
         reason = Reason.DECLINED.value
         try:
-            await self._row("began", role)
-            async with self._connected(wish, current, deadline) as (wire, step):
+            async with self._connected(wish, role, current, deadline) as (wire, step):
                 current.met = True
                 play = self._play(current, wire, deadline)
                 await play.through(step)
@@ -185,11 +186,10 @@ class PairingDesk:
 
     @asynccontextmanager
     async def _connected(
-        self, wish: PairingWish, current: _Current, deadline: float
+        self, wish: PairingWish, role: Role, current: _Current, deadline: float
     ) -> AsyncIterator[tuple[PairingWire, Step]]:
         """The connection to the other node, and how the run begins."""
         me = replace(self._me(), wants=wish.wants, gives=wish.gives, name=wish.name or self._me().name)
-        role = Role.DIALER if wish.target else Role.WAITER
         code = wish.code or (self._made_code() if wish.headless and not wish.target else "")
         # Before anybody waits: a code that is none is said at once.
         pake = current.pake = self._pake.begin(role, code) if code else None
@@ -249,29 +249,32 @@ class PairingDesk:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
-    async def _gate(self, change: Callable[[PairingGate, int], PairingGate]) -> None:
-        """Changes the gate, durably; what `change` refuses is not done."""
+    async def _gate(self, change: Callable[[PairingGate, int], PairingGate], row: Row | None = None) -> None:
+        """Changes the gate, durably and with the row about it; what `change` refuses is not done."""
         now = self._clock.wall_us()
 
         def work(tx: Tx) -> None:
             tx.put_mesh_state(GATE, _to_json(change(_from_json(tx.mesh_state(GATE), now), now)))
+            if row is not None:
+                tx.append(row)
 
         await self._store.write(work)
 
-    async def _row(self, decision: str, role: Role, reason: str | None = None) -> None:
-        row = Row(
+    def _row(self, decision: str, role: Role, reason: str | None = None) -> Row:
+        return Row(
             row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=role.value, sw=SOFTWARE,
             src=Party(node=self._ledger.node, role="person"),
         )  # fmt: skip
-        await self._store.write(lambda tx: tx.append(row))
 
     async def _settle(self, role: Role, play: PairingPlay | None, reason: str) -> None:
         """The end of a run: the gate knows, and so does the timeline. `reason` is of a run that knows none itself."""
         paired, burned = (play.paired, play.burned) if play is not None else (False, False)
         if play is not None and play.reason is not None:
             reason = play.reason
-        await self._gate(lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned))
-        await self._row("paired" if paired else "failed", role, None if paired else reason)
+        await self._gate(
+            lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned),
+            self._row("paired" if paired else "failed", role, None if paired else reason),
+        )
 
     async def _record(self, other: Other, address: str) -> Peer:
         return await self._trust.add(

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from node.core.errors import ErrorCode
 from node.core.pairing_messages import Abort, Confirm, Message
 from node.core.views_mesh import PairingStep
+from node.ports_mesh import PairingWish
 from tests.integration.mesh import scenario
 from tests.pairing_attackers import Recorded, between
 from tests.pairing_nodes import QUICK, PairingNode, Talk, met, nodes, paired
@@ -111,3 +113,20 @@ async def test_a_waiter_that_leaves_while_the_peer_is_recorded_is_paired(tmp_pat
         assert waiter.knows(dialer) is not None
         assert await waiter.rows() == ["waiter began", "waiter paired"]
         await there.end()
+
+
+@scenario
+async def test_how_a_run_began_and_ended_counts_with_its_row_or_not_at_all(tmp_path: Path) -> None:
+    async with nodes(tmp_path) as (waiter, dialer):
+        waiter.store.mute = True
+        assert (await waiter.begin(PairingWish()).refused()).code is ErrorCode.AUDIT_UNAVAILABLE
+        assert await waiter.gate() == {}
+        waiter.store.mute = False
+        here = await waiter.waits(code=CODE)
+        there = dialer.dials(waiter.address, code=CODE[::-1])
+        waiter.store.mute = True
+        await here.failed("wrong_code")
+        await there.end()
+        kept = await waiter.gate()
+        assert (kept["running"], kept["burned"]) == (True, 0)
+        assert await waiter.rows() == ["waiter began"]
