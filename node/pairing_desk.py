@@ -101,9 +101,8 @@ class PairingDesk:
         current = self._current = _Current(id=self._ledger.new_id())
         role = Role.DIALER if wish.target else Role.WAITER
         try:
-            await self._gate(
-                lambda gate, now: opened(replace(gate, running=False), now, self._limits), self._row("began", role)
-            )
+            await self._gate(self._cut_off, self._row("failed", None, "interrupted"))
+            await self._gate(lambda gate, now: opened(gate, now, self._limits), self._row("began", role))
             async with asyncio.TaskGroup() as group:
                 task = group.create_task(self._conduct(wish, role, current))
                 try:
@@ -249,20 +248,27 @@ class PairingDesk:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
-    async def _gate(self, change: Callable[[PairingGate, int], PairingGate], row: Row | None = None) -> None:
-        """Changes the gate, durably and with the row about it; what `change` refuses is not done."""
+    async def _gate(self, change: Callable[[PairingGate, int], PairingGate | None], row: Row | None = None) -> None:
+        """Changes the gate, durably and with the row about it; what `change` refuses is not done, None is no change."""
         now = self._clock.wall_us()
 
         def work(tx: Tx) -> None:
-            tx.put_mesh_state(GATE, _to_json(change(_from_json(tx.mesh_state(GATE), now), now)))
-            if row is not None:
-                tx.append(row)
+            changed = change(_from_json(tx.mesh_state(GATE), now), now)
+            if changed is not None:
+                tx.put_mesh_state(GATE, _to_json(changed))
+                if row is not None:
+                    tx.append(row)
 
         await self._store.write(work)
 
-    def _row(self, decision: str, role: Role, reason: str | None = None) -> Row:
+    def _cut_off(self, gate: PairingGate, now_us: int) -> PairingGate | None:
+        """The end of a run that is on disk as under way, though none is: a crash hid what was tried in it."""
+        return ended(gate, now_us, self._limits, paired=False, burned=True) if gate.running else None
+
+    def _row(self, decision: str, role: Role | None, reason: str | None = None) -> Row:
+        kind = role.value if role is not None else None
         return Row(
-            row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=role.value, sw=SOFTWARE,
+            row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=kind, sw=SOFTWARE,
             src=Party(node=self._ledger.node, role="person"),
         )  # fmt: skip
 

@@ -82,11 +82,6 @@ def ended(gate: PairingGate, now_us: int, limits: Limits, *, paired: bool, burne
     return replace(over, burned=0, closings=gate.closings + 1, closed_until_us=now_us + closed_s * _SECOND_US)
 
 
-def given_up(gate: PairingGate) -> PairingGate:
-    """The person's act is taken back before a run took it; a run that goes on is to be ended instead."""
-    return gate if gate.running else replace(gate, until_us=None)
-
-
 def _check_not_running(gate: PairingGate, now_us: int) -> None:
     # A run that was never reported as ended does not outlive its window.
     if gate.running and gate.until_us is not None and now_us < gate.until_us:

@@ -130,3 +130,30 @@ async def test_how_a_run_began_and_ended_counts_with_its_row_or_not_at_all(tmp_p
         kept = await waiter.gate()
         assert (kept["running"], kept["burned"]) == (True, 0)
         assert await waiter.rows() == ["waiter began"]
+
+
+@scenario
+async def test_a_code_of_a_run_that_a_crash_cut_off_is_not_forgiven(tmp_path: Path) -> None:
+    async with nodes(tmp_path) as (waiter, dialer):
+        for number in range(1, 4):
+            here = await waiter.waits(code=CODE)
+            there = dialer.dials(waiter.address, code=CODE[::-1])
+            # Its end is not written, and the node comes up on what was there before.
+            waiter.store.mute = True
+            await here.failed("wrong_code")
+            await there.end()
+            waiter.store.mute = False
+            await waiter.start()
+            dialer.mesh.clock.advance(QUICK.pairing_closed_s)
+            if number < 3:
+                await (await waiter.waits()).leave()
+                assert await waiter.burned() == number
+        for left in (900, 800):
+            refusal = await waiter.begin(PairingWish()).refused()
+            assert refusal.code is ErrorCode.LIMIT
+            assert f"Try again in {left} seconds" in refusal.message
+            waiter.mesh.clock.advance(100)
+        assert (await waiter.rows()).count("failed interrupted") == 3
+        waiter.mesh.clock.advance(QUICK.pairing_closed_s)
+        await paired(waiter, dialer)
+        assert (await waiter.rows()).count("failed interrupted") == 3

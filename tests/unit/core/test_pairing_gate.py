@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, given_up, opened, started
+from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, started
 
 S = 1_000_000
 LIMITS = Limits()
@@ -66,13 +66,6 @@ def test_a_run_whose_end_was_never_told_does_not_outlive_its_window() -> None:
     with pytest.raises(MeshError):
         started(gate, 121 * S)
     assert opened(gate, 121 * S, LIMITS).until_us == 241 * S
-
-
-def test_an_act_can_be_taken_back_but_a_run_cannot() -> None:
-    gate = opened(PairingGate(), S, LIMITS)
-    assert given_up(gate).until_us is None
-    running = started(gate, S)
-    assert given_up(running) == running
 
 
 def test_runs_an_hour_are_limited_and_come_back_one_by_one() -> None:
