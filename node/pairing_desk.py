@@ -14,7 +14,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Paired, Peer
 from node.core.pairing_events import Agreed, CodeTyped, Declined, Input, Other
-from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, started
+from node.core.pairing_gate import PairingGate, at, ended, opened, started
 from node.core.pairing_messages import NONCE_BYTES, Reason, Role
 from node.core.pairing_run import Introduction, Step, dial, dial_with_code, wait, wait_with_code
 from node.core.timeline import Party, Row, RowKind
@@ -34,7 +34,6 @@ _INPUTS: Final = 32
 _EVENTS: Final = 64
 # So long the other node is given to hear that this one leaves.
 _LEAVE_S: Final = 3.0
-_SECOND_US: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -252,14 +251,25 @@ class PairingDesk:
         """Changes the gate, durably and with the row about it; what `change` refuses is not done, None is no change."""
         now = self._clock.wall_us()
 
-        def work(tx: Tx) -> None:
-            changed = change(_from_json(tx.mesh_state(GATE), now), now)
+        def work(tx: Tx) -> MeshError | None:
+            kept = _from_json(tx.mesh_state(GATE))
+            gate = at(kept, now, self._limits)
+            try:
+                changed = change(gate, now)
+            except MeshError as refusal:
+                # Kept also then: else an hour would begin again with each refusal, until the clock is where it was.
+                if gate != kept:
+                    tx.put_mesh_state(GATE, _to_json(gate))
+                return refusal
             if changed is not None:
                 tx.put_mesh_state(GATE, _to_json(changed))
                 if row is not None:
                     tx.append(row)
+            return None
 
-        await self._store.write(work)
+        refusal = await self._store.write(work)
+        if refusal is not None:
+            raise refusal
 
     def _cut_off(self, gate: PairingGate, now_us: int) -> PairingGate | None:
         """The end of a run that is on disk as under way, though none is: a crash hid what was tried in it."""
@@ -307,11 +317,8 @@ def _to_json(gate: PairingGate) -> str:
     return json.dumps(asdict(gate))
 
 
-def _from_json(text: str | None, now_us: int) -> PairingGate:
-    """The gate as it was kept; times that a clock put back would keep it closed by do not count."""
+def _from_json(text: str | None) -> PairingGate:
     if not text:
         return PairingGate()
-    kept = PairingGate(**{**json.loads(text), "runs_us": tuple(json.loads(text)["runs_us"])})
-    longest_us = now_us + MOST_CLOSED_S * _SECOND_US
-    runs = tuple(at for at in kept.runs_us if at <= now_us)
-    return replace(kept, runs_us=runs, closed_until_us=min(kept.closed_until_us, longest_us))
+    kept = json.loads(text)
+    return PairingGate(**{**kept, "runs_us": tuple(kept["runs_us"])})
