@@ -370,11 +370,6 @@ class Signer:
         self._me = me
         self._keys = certificates.CertificateKeys()
 
-    @property
-    def certificate(self) -> str:
-        """The one in use."""
-        return self._me.certificate
-
     def sign(self, statement: bytes) -> bytes:
         """With this node's key."""
         return certificates.sign(self._me.key, statement)
