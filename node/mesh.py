@@ -336,6 +336,7 @@ def _identity_view(generations: Sequence[Identity]) -> IdentityView:
         expires_us=certificates.expires_us(me.certificate),
         # A renewed certificate is a generation, too, but of the same key.
         former_keys=len({generation.spki for generation in generations} - {me.spki}),
+        in_keychain=me.in_keychain,
     )
 
 
