@@ -118,6 +118,12 @@ def public_key(pem: str) -> ec.EllipticCurvePublicKey:
     return key
 
 
+def begins_us(pem: str) -> int:
+    """From when on a certificate is valid, microseconds of UTC."""
+    certificate = x509.load_pem_x509_certificate(pem.encode("ascii"))
+    return int(certificate.not_valid_before_utc.timestamp() * 1_000_000)
+
+
 def expires_us(pem: str) -> int:
     """Until when a certificate is valid, microseconds of UTC."""
     certificate = x509.load_pem_x509_certificate(pem.encode("ascii"))

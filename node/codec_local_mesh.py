@@ -14,13 +14,23 @@ from node.wire.v1 import local_pb2 as pb
 
 def identity_to_wire(view: IdentityView) -> pb.Identity:
     return pb.Identity(
-        id=view.id, shown=view.shown, spki=view.spki, expires_us=view.expires_us, former_keys=view.former_keys
+        id=view.id,
+        shown=view.shown,
+        spki=view.spki,
+        expires_us=view.expires_us,
+        former_keys=view.former_keys,
+        in_keychain=view.in_keychain,
     )
 
 
 def identity_from_wire(wire: pb.Identity) -> IdentityView:
     return IdentityView(
-        id=wire.id, shown=wire.shown, spki=wire.spki, expires_us=wire.expires_us, former_keys=wire.former_keys
+        id=wire.id,
+        shown=wire.shown,
+        spki=wire.spki,
+        expires_us=wire.expires_us,
+        former_keys=wire.former_keys,
+        in_keychain=wire.in_keychain,
     )
 
 

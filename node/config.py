@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits, limits_from
 
-_SECTIONS = frozenset({"limits", "mesh"})
+_SECTIONS = frozenset({"identity", "limits", "mesh"})
+_KEYCHAIN = ("auto", "off")
 _HIGHEST_PORT = 65_535
 # Where nodes wait for pairing if nobody chose otherwise.
 PAIRING_PORT = 4_355
@@ -34,11 +36,19 @@ class MeshConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityConfig:
+    """Where a new key of the node is kept: `auto` is the macOS Keychain where there is one, `off` a file."""
+
+    keychain: str = "auto"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What config.toml may set; all of it has defaults."""
 
     limits: Limits = field(default_factory=Limits)
     mesh: MeshConfig = field(default_factory=MeshConfig)
+    identity: IdentityConfig = field(default_factory=IdentityConfig)
 
 
 def load(home: Path) -> Config:
@@ -61,7 +71,11 @@ def load(home: Path) -> Config:
     if wrong:
         raise MeshError(ErrorCode.INVALID_ARGUMENT, f"{path}: limits are whole numbers, not {wrong[0]}.")
     whole = {name: value for name, value in limits.items() if type(value) is int}
-    return Config(limits=limits_from(whole), mesh=_mesh(path, _section(path, given, "mesh")))
+    return Config(
+        limits=limits_from(whole),
+        mesh=_mesh(path, _section(path, given, "mesh")),
+        identity=_identity(path, _section(path, given, "identity")),
+    )
 
 
 def _section(path: Path, given: Mapping[str, object], name: str) -> dict[str, object]:
@@ -74,16 +88,23 @@ def _section(path: Path, given: Mapping[str, object], name: str) -> dict[str, ob
     return found
 
 
+def _identity(path: Path, given: Mapping[str, object]) -> IdentityConfig:
+    _check_known(path, "identity", given, IdentityConfig.__dataclass_fields__)
+    chosen = given.get("keychain", IdentityConfig().keychain)
+    for one in _KEYCHAIN:
+        if chosen == one:
+            return IdentityConfig(keychain=one)
+    raise MeshError(
+        ErrorCode.INVALID_ARGUMENT,
+        f"{path}: keychain under [identity] is {' or '.join(json.dumps(one) for one in _KEYCHAIN)}, not {chosen!r}.",
+    )
+
+
 def _mesh(path: Path, given: Mapping[str, object]) -> MeshConfig:
     defaults = MeshConfig()
     chosen: dict[str, object] = {}
+    _check_known(path, "mesh", given, MeshConfig.__dataclass_fields__)
     for name, value in given.items():
-        if name not in MeshConfig.__dataclass_fields__:
-            known = ", ".join(MeshConfig.__dataclass_fields__)
-            raise MeshError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{path} has {name!r} under [mesh], which is no setting; the settings are: {known}.",
-            )
         default = getattr(defaults, name)
         if name == "interfaces":
             fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
@@ -120,3 +141,13 @@ def _check(path: Path, settings: MeshConfig) -> None:
             f"{path}: host under [mesh] is an IP address, such as 192.168.1.20 or fd00::20, or empty for all; not "
             f"{settings.host[:64]!r}.",
         ) from error
+
+
+def _check_known(path: Path, section: str, given: Iterable[str], known: Iterable[str]) -> None:
+    settings = tuple(known)
+    for name in given:
+        if name not in settings:
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{path} has {name!r} under [{section}], which is no setting; the settings are: {', '.join(settings)}.",
+            )

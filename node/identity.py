@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import shutil
 from dataclasses import dataclass, replace
@@ -26,8 +25,8 @@ from node.core import rotation, trust
 from node.core.errors import ErrorCode, MeshError
 from node.core.node_id import show
 from node.core.rotation import Claim, Step
-from node.platform import durability
 from node.ports import Clock, Entropy
+from node.vault import FILES_ALONE, Vault, flush_folder, pem_of, read_text, write_whole
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +35,8 @@ _CERTIFICATE_FILE: Final = "node.crt"
 _STEP_FILE: Final = "rotation.json"
 _CURRENT_FILE: Final = "current"
 _AUTHORITY_FILE: Final = "authority.pem"
+_ASIDE: Final = "aside-"
+_MOST_ASIDE: Final = 3
 _CERTIFICATE_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
 _SERIAL_BYTES: Final = 20
 _HALF_LIFE_US: Final = certificates.VALID_DAYS * 24 * 3_600 * 1_000_000 // 2
@@ -45,12 +46,16 @@ _is_number = re.compile(r"[1-9][0-9]{0,5}", re.ASCII).fullmatch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """One generation: its key, its self-signed certificate (PEM), and the step by which it followed the one before."""
+    """One generation: its key, its self-signed certificate (PEM), and the step by which it followed the one before.
+
+    `in_keychain` is where the key is kept: there, or in a file.
+    """
 
     key: ec.EllipticCurvePrivateKey
     certificate: str
     number: int = 1
     step: Step | None = None
+    in_keychain: bool = False
 
     @property
     def spki(self) -> str:
@@ -70,7 +75,7 @@ class Identity:
     @property
     def key_pem(self) -> bytes:
         """The private key as TLS wants it: PKCS8, PEM, not encrypted."""
-        return _pem(self.key)
+        return pem_of(self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +104,8 @@ class AuthorityFile:
         self._entropy = entropy
 
     def load(self) -> Authority | None:
-        """The one that is there; None when there is none that can be read, or it is past half its life."""
-        text = _read(self._path)
+        """The one that is there; None when there is none that can be read, or it is past half its life or not valid."""
+        text = read_text(self._path)
         begin = text.find(_CERTIFICATE_BEGIN)
         if begin < 0:
             return None
@@ -116,7 +121,7 @@ class AuthorityFile:
                 "%s was damaged; peers prove themselves as before, and are issued new certificates", self._path
             )
             return None
-        if self._clock.wall_us() > certificates.expires_us(certificate) - _HALF_LIFE_US:
+        if not _is_fresh(certificate, self._clock.wall_us()):
             return None
         return Authority(key=key, certificate=certificate)
 
@@ -125,7 +130,7 @@ class AuthorityFile:
         key = ec.generate_private_key(ec.SECP256R1())
         serial = self._entropy(_SERIAL_BYTES)
         certificate = certificates.make_authority(key, now_us=self._clock.wall_us(), serial=serial)
-        _write(self._path, _pem(key) + certificate.encode("ascii"))
+        write_whole(self._path, pem_of(key) + certificate.encode("ascii"))
         return Authority(key=key, certificate=certificate)
 
 
@@ -134,59 +139,97 @@ def node_id_of(key: ec.EllipticCurvePublicKey) -> str:
     return trust.node_id_of(certificates.spki_hash(key))
 
 
-def load_or_create(folder: Path, *, now_us: int, entropy: Entropy) -> Identity:
+def load_or_create(folder: Path, *, now_us: int, entropy: Entropy, vault: Vault = FILES_ALONE) -> Identity:
     """The identity in use of those kept in `folder`, made on first use; all files are 0600, and whole or not there.
 
-    A certificate past half its life gives way to a new one of the same key; one that is lost is made again.
+    A certificate past half its life, or not valid yet, gives way to a new one of the same key; one that is lost is made
+    again. A key that is there and cannot be had is an error as of Vault.read, and nothing is changed.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     number = _current(folder)
     if number == 1 and not (folder / _KEY_FILE).exists():
-        _write(folder / _KEY_FILE, _pem(ec.generate_private_key(ec.SECP256R1())))
-    me = _load(folder, number, now_us=now_us, entropy=entropy)
-    if now_us > certificates.expires_us(me.certificate) - _HALF_LIFE_US:
-        return _succeed(folder, me, me.key, now_us=now_us, entropy=entropy)
-    return me
+        key = ec.generate_private_key(ec.SECP256R1())
+        write_whole(folder / _KEY_FILE, vault.entrust(key, folder, entropy))
+    me = _load(folder, number, now_us=now_us, entropy=entropy, vault=vault)
+    if _is_fresh(me.certificate, now_us):
+        return me
+    stays = vault.like(in_keychain=me.in_keychain)
+    return _succeed(folder, me, me.key, now_us=now_us, entropy=entropy, vault=stays)
 
 
-def rotate(folder: Path, *, now_us: int, entropy: Entropy, keep: int) -> Identity:
-    """A new key, in use from now on; the old one has signed for it and is one of the `keep` former ones that stay."""
-    me = load_or_create(folder, now_us=now_us, entropy=entropy)
-    new = _succeed(folder, me, ec.generate_private_key(ec.SECP256R1()), now_us=now_us, entropy=entropy)
-    forget_before(folder, new.number - keep)
+def rotate(folder: Path, *, now_us: int, entropy: Entropy, keep: int, vault: Vault = FILES_ALONE) -> Identity:
+    """A new key, in use from now on; the old one has signed for it and is one of the `keep` former ones that stay.
+
+    Where new keys are not for the Keychain, the former ones leave it, too.
+    """
+    me = load_or_create(folder, now_us=now_us, entropy=entropy, vault=vault)
+    key = ec.generate_private_key(ec.SECP256R1())
+    new = _succeed(folder, me, key, now_us=now_us, entropy=entropy, vault=vault)
+    forget_before(folder, new.number - keep, vault)
+    if not vault.chosen:
+        for former in range(max(1, new.number - keep), new.number):
+            try:
+                vault.take_out(_place(folder, former) / _KEY_FILE, folder)
+            except MeshError as error:
+                # The new key counts all the same; this is done again the next time.
+                _log.warning("a former key stays in the Keychain: %s", error.message)
     return new
 
 
-def kept(folder: Path, *, now_us: int, entropy: Entropy) -> tuple[Identity, ...]:
-    """The generations that were not forgotten, oldest first, the one in use last; TAMPERED when they do not connect."""
-    found = [load_or_create(folder, now_us=now_us, entropy=entropy)]
+def kept(folder: Path, *, now_us: int, entropy: Entropy, vault: Vault = FILES_ALONE) -> tuple[Identity, ...]:
+    """The generations that were not forgotten, oldest first, the one in use last; TAMPERED when they do not connect.
+
+    Those before one that is damaged are left out with it. One that the Keychain does not give now is UNAVAILABLE.
+    """
+    found = [load_or_create(folder, now_us=now_us, entropy=entropy, vault=vault)]
     # Where a step or its certificate is lost, nobody can be led from before it to after it.
     while (step := found[0].step) is not None and step.certificate == found[0].certificate:
-        number = found[0].number - 1
-        if not (_place(folder, number) / _KEY_FILE).exists():
+        place = _place(folder, number := found[0].number - 1)
+        if not (place / _KEY_FILE).exists():
             break
-        found.insert(0, _load(folder, number, now_us=now_us, entropy=entropy))
+        try:
+            found.insert(0, _load(folder, number, now_us=now_us, entropy=entropy, vault=vault))
+        except MeshError as error:
+            if error.code is ErrorCode.UNAVAILABLE:
+                raise
+            # What is lost with it is the way from there to here, and nothing of the key in use.
+            _log.warning(
+                "a former key of this node, %s, cannot be used; peers that know none after it have to be paired again",
+                place / _KEY_FILE,
+            )
+            break
     steps = [generation.step for generation in found[1:] if generation.step is not None]
     keys = certificates.CertificateKeys()
     rotation.check_chain(found[0].certificate, steps, last=found[-1].certificate, keys=keys)
     return tuple(found)
 
 
-def forget_before(folder: Path, number: int) -> None:
+def forget_before(folder: Path, number: int, vault: Vault = FILES_ALONE) -> None:
     """Deletes the generations before that number, never the one in use: nobody can be led on from them any more."""
     for former in range(min(number, _current(folder)) - 1, 0, -1):
         place = _place(folder, former)
-        for name in (_KEY_FILE, _CERTIFICATE_FILE, _STEP_FILE):
+        try:
+            vault.delete(place / _KEY_FILE, folder)
+        except MeshError as error:
+            _log.warning("%s", error.message)
+            continue
+        for name in (_CERTIFICATE_FILE, _STEP_FILE):
             (place / name).unlink(missing_ok=True)
         if former > 1 and place.exists():
             place.rmdir()
-    _flush_folder(folder)
+    flush_folder(folder)
+
+
+def _is_fresh(certificate: str, now_us: int) -> bool:
+    # One that is not valid yet was made while the clock was ahead, and no peer would take it for years.
+    return certificates.begins_us(certificate) <= now_us <= certificates.expires_us(certificate) - _HALF_LIFE_US
 
 
 def _succeed(
-    folder: Path, old: Identity, key: ec.EllipticCurvePrivateKey, *, now_us: int, entropy: Entropy
+    folder: Path, old: Identity, key: ec.EllipticCurvePrivateKey, *, now_us: int, entropy: Entropy, vault: Vault
 ) -> Identity:
     """Writes the next generation, then puts it into use in one step."""
+    entrusted = vault.entrust(key, folder, entropy)
     certificate = certificates.make(key, now_us=now_us, serial=entropy(_SERIAL_BYTES))
     before_us = rotation.read(old.step.statement).at_us if old.step is not None else 0
     claim = Claim(
@@ -198,33 +241,52 @@ def _succeed(
     )
     statement = replace(claim, proof=certificates.sign(key, claim.unproven())).statement()
     step = Step(certificate=certificate, statement=statement, signature=certificates.sign(old.key, statement))
+    if not (folder / _CURRENT_FILE).exists():
+        # From here on folders with numbers stand there: without this file nobody could tell which of them counts.
+        write_whole(folder / _CURRENT_FILE, f"{old.number}\n".encode("ascii"))
     place = _place(folder, old.number + 1)
     if place.exists():
-        # What a crash left there was never in use.
-        shutil.rmtree(place)
+        _set_aside(place, folder, vault)
     place.mkdir(mode=0o700)
-    _write(place / _KEY_FILE, _pem(key))
-    _write(place / _CERTIFICATE_FILE, certificate.encode("ascii"))
-    _write(place / _STEP_FILE, _step_text(step))
-    _flush_folder(folder)
-    _write(folder / _CURRENT_FILE, f"{old.number + 1}\n".encode("ascii"))
-    return Identity(key=key, certificate=certificate, number=old.number + 1, step=step)
+    write_whole(place / _KEY_FILE, entrusted)
+    write_whole(place / _CERTIFICATE_FILE, certificate.encode("ascii"))
+    write_whole(place / _STEP_FILE, _step_text(step))
+    flush_folder(folder)
+    write_whole(folder / _CURRENT_FILE, f"{old.number + 1}\n".encode("ascii"))
+    in_keychain = vault.holds(place / _KEY_FILE)
+    return Identity(key=key, certificate=certificate, number=old.number + 1, step=step, in_keychain=in_keychain)
+
+
+def _set_aside(place: Path, folder: Path, vault: Vault) -> None:
+    """Makes room for a generation. What a crash left there was not in use; should it have been, it can be had again."""
+    left = sorted(place.parent.glob(f"{_ASIDE}*"), key=lambda one: one.stat().st_ctime_ns, reverse=True)
+    for old in left[_MOST_ASIDE - 1 :]:
+        try:
+            vault.delete(old / _KEY_FILE, folder)
+        except MeshError as error:
+            _log.warning("%s", error.message)
+        shutil.rmtree(old)
+    names = (f"{_ASIDE}{number}" for number in range(1, _MOST_ASIDE + 1))
+    place.rename(next(to for name in names if not (to := place.with_name(name)).exists()))
 
 
 def _current(folder: Path) -> int:
     path = folder / _CURRENT_FILE
+    numbers = sorted(int(entry.name) for entry in folder.iterdir() if _is_number(entry.name))
     try:
         text = path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
-        # A rotation that was cut short leaves a folder, but the first key is still there.
-        text = "1" if (folder / _KEY_FILE).exists() or not any(_is_number(e.name) for e in folder.iterdir()) else ""
+        text = "" if numbers else "1"
     except UnicodeDecodeError:
         text = ""
     if _is_number(text) is None:
+        # The step is written last: whatever was cut short has none, and what has one the old key has signed for.
+        whole = [number for number in numbers if (_place(folder, number) / _STEP_FILE).exists()]
+        likely = max(whole, default=1)
         raise MeshError(
             ErrorCode.TAMPERED,
-            f"{path} is missing or damaged: it says which of the node's keys is in use. Restore it from a backup, or "
-            "write the number of the newest folder beside it there.",
+            f"{path} is missing or damaged: it says which of the node's keys is in use. Restore it from a backup. If "
+            f"there is none, write {likely} there, and nothing else: that is the newest key which was finished.",
         )
     return int(text)
 
@@ -233,44 +295,38 @@ def _place(folder: Path, number: int) -> Path:
     return folder if number == 1 else folder / str(number)
 
 
-def _load(folder: Path, number: int, *, now_us: int, entropy: Entropy) -> Identity:
+def _load(folder: Path, number: int, *, now_us: int, entropy: Entropy, vault: Vault) -> Identity:
     place = _place(folder, number)
-    key = _read_key(place / _KEY_FILE)
+    key = _read_key(place / _KEY_FILE, folder, vault)
     step = _read_step(place / _STEP_FILE) if number > 1 else None
     path = place / _CERTIFICATE_FILE
     spki = certificates.spki_hash(key.public_key())
-    certificate = _read(path)
+    certificate = read_text(path)
     if _spki(certificate) != spki and step is not None and _spki(step.certificate) == spki:
         certificate = step.certificate
-        _write(path, certificate.encode("ascii"))
+        write_whole(path, certificate.encode("ascii"))
     elif _spki(certificate) != spki:
         if certificate:
             _log.warning("the certificate %s was damaged; peers that know it have to be paired again", path)
         certificate = certificates.make(key, now_us=now_us, serial=entropy(_SERIAL_BYTES))
-        _write(path, certificate.encode("ascii"))
-    return Identity(key=key, certificate=certificate, number=number, step=step)
+        write_whole(path, certificate.encode("ascii"))
+    in_keychain = vault.holds(place / _KEY_FILE)
+    return Identity(key=key, certificate=certificate, number=number, step=step, in_keychain=in_keychain)
 
 
-def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:
+def _read_key(path: Path, whole: Path, vault: Vault) -> ec.EllipticCurvePrivateKey:
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+        key = serialization.load_pem_private_key(vault.read(path), password=None)
     except (FileNotFoundError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise MeshError(
             ErrorCode.TAMPERED,
             f"The node's key {path} cannot be read: it is missing, damaged or of another kind. Restore it from a "
-            f"backup; deleting {path.parent} gives this node a new identity.",
+            f"backup. Where there is none, move the folder {whole} away with all that is in it, and keep it: the node "
+            "begins anew with another id, and every peer is paired again.",
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or not isinstance(key.curve, ec.SECP256R1):
         raise MeshError(ErrorCode.TAMPERED, f"The node's key {path} is not a P-256 key; restore it from a backup.")
     return key
-
-
-def _read(path: Path) -> str:
-    """What stands in the file; nothing when there is none."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
 
 
 def _spki(certificate: str) -> str:
@@ -289,7 +345,7 @@ def _step_text(step: Step) -> bytes:
 def _read_step(path: Path) -> Step | None:
     """The step by which a generation followed the one before; None when it is lost."""
     try:
-        fields = json.loads(_read(path))
+        fields = json.loads(read_text(path))
         step = Step(
             certificate=str(fields["certificate"]),
             statement=bytes.fromhex(fields["statement"]),
@@ -302,44 +358,12 @@ def _read_step(path: Path) -> Step | None:
     return step
 
 
-def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Puts `data` there whole or not at all, for its owner alone."""
-    draft = path.with_name(f"{path.name}.new")
-    draft.unlink(missing_ok=True)
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        durability.flush(file.fileno())
-    draft.rename(path)
-    _flush_folder(path.parent)
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        durability.flush(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 class Signer:
     """This node's key, as far as pairing needs it. Implements ports_mesh.Signer."""
 
     def __init__(self, me: Identity) -> None:
         self._me = me
         self._keys = certificates.CertificateKeys()
-
-    @property
-    def certificate(self) -> str:
-        """The one in use."""
-        return self._me.certificate
 
     def sign(self, statement: bytes) -> bytes:
         """With this node's key."""

@@ -37,6 +37,7 @@ from node.rpc_gate import Gate, Handlers
 from node.rpc_pairing import PairingNet
 from node.rpc_roots import Roots
 from node.rpc_server import MeshServer
+from node.vault import Vault
 from node.version import VERSION
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Mesh:
         *,
         folder: Path,
         generations: Sequence[Identity],
+        vault: Vault,
         store: Store,
         screener: Screener,
         ledger: Ledger,
@@ -64,10 +66,12 @@ class Mesh:
     ) -> None:
         """`folder` is where the identity is kept, `generations` what is there: the one in use last.
 
-        `discover` makes what `Discovery` is; `survey` tells the network interfaces of this machine.
+        `vault` keeps their keys; `discover` makes what `Discovery` is; `survey` tells the network interfaces of this
+        machine.
         """
         self._folder = folder
         self._generations = tuple(generations)
+        self._vault = vault
         self._me = generations[-1]
         self._clock = clock
         self._entropy = entropy
@@ -239,8 +243,9 @@ class Mesh:
         return _identity_view(await asyncio.to_thread(self._rotated, self._clock.wall_us()))
 
     def _rotated(self, now_us: int) -> Sequence[Identity]:
-        identity.rotate(self._folder, now_us=now_us, entropy=self._entropy, keep=self._limits.former_keys)
-        return identity.kept(self._folder, now_us=now_us, entropy=self._entropy)
+        keep, vault = self._limits.former_keys, self._vault
+        identity.rotate(self._folder, now_us=now_us, entropy=self._entropy, keep=keep, vault=vault)
+        return identity.kept(self._folder, now_us=now_us, entropy=self._entropy, vault=vault)
 
     def mesh(self) -> MeshView:
         """Peers with their links, and what is heard on the network."""
@@ -331,6 +336,7 @@ def _identity_view(generations: Sequence[Identity]) -> IdentityView:
         expires_us=certificates.expires_us(me.certificate),
         # A renewed certificate is a generation, too, but of the same key.
         former_keys=len({generation.spki for generation in generations} - {me.spki}),
+        in_keychain=me.in_keychain,
     )
 
 

@@ -14,9 +14,9 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Paired, Peer
 from node.core.pairing_events import Agreed, CodeTyped, Declined, Input, Other
-from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, opened, started
+from node.core.pairing_gate import PairingGate, at, ended, opened, started
 from node.core.pairing_messages import NONCE_BYTES, Reason, Role
-from node.core.pairing_run import Introduction, State, Step, dial, dial_with_code, wait, wait_with_code
+from node.core.pairing_run import Introduction, Step, dial, dial_with_code, wait, wait_with_code
 from node.core.timeline import Party, Row, RowKind
 from node.core.trust import parse_address
 from node.core.views_mesh import PairingEvent, PairingStep
@@ -34,7 +34,6 @@ _INPUTS: Final = 32
 _EVENTS: Final = 64
 # So long the other node is given to hear that this one leaves.
 _LEAVE_S: Final = 3.0
-_SECOND_US: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,10 +98,12 @@ class PairingDesk:
                 "This node is pairing already. Finish that in its terminal, or leave it there with Ctrl-C.",
             )
         current = self._current = _Current(id=self._ledger.new_id())
+        role = Role.DIALER if wish.target else Role.WAITER
         try:
-            await self._gate(lambda gate, now: opened(replace(gate, running=False), now, self._limits))
+            await self._gate(self._cut_off, self._row("failed", None, "interrupted"))
+            await self._gate(lambda gate, now: opened(gate, now, self._limits), self._row("began", role))
             async with asyncio.TaskGroup() as group:
-                task = group.create_task(self._conduct(wish, current))
+                task = group.create_task(self._conduct(wish, role, current))
                 try:
                     while (event := await current.events.get()) is not None:
                         yield event
@@ -143,20 +144,17 @@ class PairingDesk:
             await asyncio.wait({task}, timeout=_LEAVE_S)
         task.cancel()
 
-    async def _conduct(self, wish: PairingWish, current: _Current) -> None:
+    async def _conduct(self, wish: PairingWish, role: Role, current: _Current) -> None:
         """Plays a run to its end; whatever goes wrong is an event, and the last one is None."""
-        role = Role.DIALER if wish.target else Role.WAITER
         deadline = asyncio.get_running_loop().time() + self._limits.pairing_window_s
+        play: PairingPlay | None = None
         # What is so when the person leaves before anybody came.
-        paired, burned, reason = False, False, Reason.DECLINED.value
+        reason = Reason.DECLINED.value
         try:
-            await self._row("began", role)
-            async with self._connected(wish, current, deadline) as (wire, step):
+            async with self._connected(wish, role, current, deadline) as (wire, step):
                 current.met = True
-                run, over = await self._play(current, wire, deadline).through(step)
-                paired = run.state is State.PAIRED
-                if over is not None:
-                    burned, reason = over.burned, over.reason.value
+                play = self._play(current, wire, deadline)
+                await play.through(step)
         except MeshError as error:
             expired = asyncio.get_running_loop().time() >= deadline
             reason = Reason.EXPIRED.value if expired else error.code.value
@@ -165,7 +163,7 @@ class PairingDesk:
             )
         finally:
             try:
-                await self._settle(role, paired=paired, burned=burned, reason=reason)
+                await self._settle(role, play, reason)
             except MeshError as error:
                 _log.warning("how a pairing run ended is not in the timeline: %s", error.message)
             current.events.put_nowait(None)
@@ -186,11 +184,10 @@ class PairingDesk:
 
     @asynccontextmanager
     async def _connected(
-        self, wish: PairingWish, current: _Current, deadline: float
+        self, wish: PairingWish, role: Role, current: _Current, deadline: float
     ) -> AsyncIterator[tuple[PairingWire, Step]]:
         """The connection to the other node, and how the run begins."""
         me = replace(self._me(), wants=wish.wants, gives=wish.gives, name=wish.name or self._me().name)
-        role = Role.DIALER if wish.target else Role.WAITER
         code = wish.code or (self._made_code() if wish.headless and not wish.target else "")
         # Before anybody waits: a code that is none is said at once.
         pake = current.pake = self._pake.begin(role, code) if code else None
@@ -250,26 +247,50 @@ class PairingDesk:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
-    async def _gate(self, change: Callable[[PairingGate, int], PairingGate]) -> None:
-        """Changes the gate, durably; what `change` refuses is not done."""
+    async def _gate(self, change: Callable[[PairingGate, int], PairingGate | None], row: Row | None = None) -> None:
+        """Changes the gate, durably and with the row about it; what `change` refuses is not done, None is no change."""
         now = self._clock.wall_us()
 
-        def work(tx: Tx) -> None:
-            tx.put_mesh_state(GATE, _to_json(change(_from_json(tx.mesh_state(GATE), now), now)))
+        def work(tx: Tx) -> MeshError | None:
+            kept = _from_json(tx.mesh_state(GATE))
+            gate = at(kept, now, self._limits)
+            try:
+                changed = change(gate, now)
+            except MeshError as refusal:
+                # Kept also then: else an hour would begin again with each refusal, until the clock is where it was.
+                if gate != kept:
+                    tx.put_mesh_state(GATE, _to_json(gate))
+                return refusal
+            if changed is not None:
+                tx.put_mesh_state(GATE, _to_json(changed))
+                if row is not None:
+                    tx.append(row)
+            return None
 
-        await self._store.write(work)
+        refusal = await self._store.write(work)
+        if refusal is not None:
+            raise refusal
 
-    async def _row(self, decision: str, role: Role, reason: str | None = None) -> None:
-        row = Row(
-            row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=role.value, sw=SOFTWARE,
+    def _cut_off(self, gate: PairingGate, now_us: int) -> PairingGate | None:
+        """The end of a run that is on disk as under way, though none is: a crash hid what was tried in it."""
+        return ended(gate, now_us, self._limits, paired=False, burned=True) if gate.running else None
+
+    def _row(self, decision: str, role: Role | None, reason: str | None = None) -> Row:
+        kind = role.value if role is not None else None
+        return Row(
+            row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=kind, sw=SOFTWARE,
             src=Party(node=self._ledger.node, role="person"),
         )  # fmt: skip
-        await self._store.write(lambda tx: tx.append(row))
 
-    async def _settle(self, role: Role, *, paired: bool, burned: bool, reason: str) -> None:
-        """The end of a run: the gate knows, and so does the timeline."""
-        await self._gate(lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned))
-        await self._row("paired" if paired else "failed", role, None if paired else reason)
+    async def _settle(self, role: Role, play: PairingPlay | None, reason: str) -> None:
+        """The end of a run: the gate knows, and so does the timeline. `reason` is of a run that knows none itself."""
+        paired, burned = (play.paired, play.burned) if play is not None else (False, False)
+        if play is not None and play.reason is not None:
+            reason = play.reason
+        await self._gate(
+            lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned),
+            self._row("paired" if paired else "failed", role, None if paired else reason),
+        )
 
     async def _record(self, other: Other, address: str) -> Peer:
         return await self._trust.add(
@@ -296,11 +317,8 @@ def _to_json(gate: PairingGate) -> str:
     return json.dumps(asdict(gate))
 
 
-def _from_json(text: str | None, now_us: int) -> PairingGate:
-    """The gate as it was kept; times that a clock put back would keep it closed by do not count."""
+def _from_json(text: str | None) -> PairingGate:
     if not text:
         return PairingGate()
-    kept = PairingGate(**{**json.loads(text), "runs_us": tuple(json.loads(text)["runs_us"])})
-    longest_us = now_us + MOST_CLOSED_S * _SECOND_US
-    runs = tuple(at for at in kept.runs_us if at <= now_us)
-    return replace(kept, runs_us=runs, closed_until_us=min(kept.closed_until_us, longest_us))
+    kept = json.loads(text)
+    return PairingGate(**{**kept, "runs_us": tuple(kept["runs_us"])})

@@ -56,11 +56,11 @@ _WORDS: Final = {
 
 @dataclass(slots=True, kw_only=True)
 class PairingPlay:
-    """One run, from its first step until it is over.
+    """One run, from its first step until it is over; what came of it is here at any time, however it is left.
 
     `inputs` is what the person and the other node say, `tell` tells the person, `identify` gives the shown id of a
     certificate (INVALID_ARGUMENT for an unfit one), `begun` is called at the other's first word and may refuse the run,
-    `record` makes a peer of the other end.
+    `record` makes a peer of the other end; `paired` says that it has.
     """
 
     id: str
@@ -73,33 +73,49 @@ class PairingPlay:
     identify: Callable[[str], str]
     begun: Callable[[], Awaitable[None]]
     record: Callable[[Other], Awaitable[Peer]]
+    paired: bool = False
     _own: deque[Input] = field(default_factory=deque)
     _shown: str = ""
+    _run: Run | None = None
     _ended: Ended | None = None
+    _error: MeshError | None = None
     # How the connection was lost, where that is known.
     _why: str = ""
 
-    async def through(self, step: Step) -> tuple[Run, Ended | None]:
-        """Plays on from `step`; the run as it ended, and how if not in a pair. A MeshError of this node's ends it."""
-        outcome: Run | MeshError
+    @property
+    def burned(self) -> bool:
+        """Whether the code counts as tried and came to nothing."""
+        if self._ended is not None:
+            return self._ended.burned
+        return not self.paired and self._run is not None and pairing.is_given_away(self._run)
+
+    @property
+    def reason(self) -> str | None:
+        """Why the run came to nothing, as far as that is known."""
+        if self._ended is not None:
+            return self._ended.reason.value
+        return self._error.code.value if self._error is not None else None
+
+    async def through(self, step: Step) -> None:
+        """Plays on from `step` to the end. A MeshError of this node's ends it."""
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(self._listen())
             try:
-                outcome = await self._play(step)
+                await self._play(step)
             except MeshError as error:
-                outcome = error
+                self._error = error
             finally:
                 listening.cancel()
-        if isinstance(outcome, MeshError):
+        if self._error is not None:
             # This node cannot go on; the other one need not wait for it.
             with suppress(MeshError):
                 await self.wire.send(Abort(reason=Reason.ABORTED.value))
-            raise outcome
-        return outcome, self._ended
+            raise self._error
 
-    async def _play(self, step: Step) -> Run:
+    async def _play(self, step: Step) -> None:
         other: Other | None = None
         while True:
+            self._run = step.run
             for effect in step.effects:
                 if isinstance(effect, Paired):
                     other = effect.other
@@ -107,7 +123,7 @@ class PairingPlay:
             if step.run.state is State.PAIRED and other is not None:
                 self.tell(self._event(PairingStep.PAIRED, other))
             if step.run.state.over:
-                return step.run
+                return
             step = await self._stepped(step.run)
 
     async def _stepped(self, run: Run) -> Step:
@@ -170,11 +186,34 @@ class PairingPlay:
                 ok = self.signer.signed(certificate, statement, signature)
                 self._own.append(SignatureChecked(ok=ok))
             case Paired(other=other):
-                await self.record(other)
+                await self._recorded(other)
             case Ended(reason=reason):
                 self._ended = effect
                 words = self._why if reason is Reason.LOST and self._why else _said(effect)
                 self.tell(PairingEvent(step=PairingStep.FAILED, run=self.id, reason=reason.value, words=words))
+
+    async def _recorded(self, other: Other) -> None:
+        """Makes the peer; whoever is cancelled meanwhile leaves when it is known whether there is one."""
+
+        async def outcome() -> MeshError | None:
+            try:
+                await self.record(other)
+            except MeshError as error:
+                return error
+            self.paired = True
+            return None
+
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(outcome())
+            try:
+                await asyncio.shield(task)
+            finally:
+                while not task.done():
+                    with suppress(asyncio.CancelledError):
+                        await asyncio.wait((task,))
+        error = task.result()
+        if error is not None:
+            raise error
 
     def _key(self, message: bytes) -> Input:
         if self.pake is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,10 +40,12 @@ from node.mesh import Mesh
 from node.mirrors import Mirrors
 from node.notices import ManyBells, Notices
 from node.platform import clocks, durability, paths, processes
+from node.platform.keychain import Keychain, of_this_system
 from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings
 from node.terminal import Tmux
+from node.vault import Vault
 from node.version import VERSION
 from node.workrooms import Workrooms
 from node.workspaces import Drivers, Place
@@ -147,10 +149,13 @@ class Parts:
 
 
 @asynccontextmanager
-async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
+async def build(
+    home: Path, settings: config.Config, *, find_keychain: Callable[[], Keychain | None] = of_this_system
+) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
     run = paths.run_dir(home)
-    generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy)
+    vault = Vault(keychain=find_keychain(), chosen=settings.identity.keychain == "auto")
+    generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
     me = generations[-1]
     limits = settings.limits
     store = await SqliteStore.open(
@@ -251,6 +256,7 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         mesh = Mesh(
             folder=home / "identity",
             generations=generations,
+            vault=vault,
             store=store,
             screener=screener,
             ledger=ledger,

@@ -246,8 +246,6 @@ class Pake(Protocol):
 class Signer(Protocol):
     """This node's key, as far as pairing needs it."""
 
-    @property
-    def certificate(self) -> str: ...
     def sign(self, statement: bytes) -> bytes: ...
     def signed(self, certificate: str, statement: bytes, signature: bytes) -> bool:
         """Whether the signature is of the key of a node's certificate; False for one that is unfit, too."""

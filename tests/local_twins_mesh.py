@@ -69,7 +69,9 @@ class Among:
 
     def __init__(self, trusted: Trusted) -> None:
         self.trusted = trusted
-        self.me = IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=2**52, former_keys=0)
+        self.me = IdentityView(
+            id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=2**52, former_keys=0, in_keychain=True
+        )
         self.now = MeshView(port=4_354, discovery=True, why="", interfaces=("eth0", "wlan0"), peers=(), found=())
         self.links: dict[str, Link] = {}
 

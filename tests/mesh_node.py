@@ -20,6 +20,7 @@ from node.core.views_mesh import PairingEvent, PairingStep
 from node.mesh import Mesh
 from node.platform import clocks
 from node.ports_mesh import PairingWish
+from node.vault import FILES_ALONE
 from tests.integration.mesh import running
 from tests.pairing_nodes import FragileStore
 from tests.peer_twin import ShiftedClock
@@ -119,9 +120,9 @@ async def mesh_node(
         store, network = FragileStore(heart.store), Network()
         kept = identity.kept(_made(folder / "identity"), now_us=clocks.wall_us(), entropy=os.urandom)
         mesh = Mesh(
-            folder=folder / "identity", generations=kept, store=store, screener=RuleScreener(), ledger=heart.ledger,
-            clock=ShiftedClock(), entropy=os.urandom, limits=limits, config=config, discover=network.made,
-            survey=survey,
+            folder=folder / "identity", generations=kept, vault=FILES_ALONE, store=store, screener=RuleScreener(),
+            ledger=heart.ledger, clock=ShiftedClock(), entropy=os.urandom, limits=limits, config=config,
+            discover=network.made, survey=survey,
         )  # fmt: skip
         await mesh.peers.load()
         node = MeshNode(mesh=mesh, network=network, store=store, work=group.create_task(mesh.run()))

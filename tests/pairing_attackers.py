@@ -109,11 +109,21 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept
 
 
 class Recorded:
-    """A node's net that keeps what the node says. `saying` is called with each message once it has been sent."""
+    """A node's net that keeps what the node says. `saying` is called with each message once it has been sent.
 
-    def __init__(self, net: PairingNet, saying: Callable[[Message], None] = lambda _message: None) -> None:
+    What is of the kind `stalls` never leaves: the other end takes it in no more.
+    """
+
+    def __init__(
+        self,
+        net: PairingNet,
+        saying: Callable[[Message], None] = lambda _message: None,
+        stalls: type[Message] | None = None,
+    ) -> None:
         self._net = net
         self._saying = saying
+        self._stalls = stalls
+        self.stalled = asyncio.Event()
         self.said: list[Message] = []
 
     @asynccontextmanager
@@ -129,6 +139,12 @@ class Recorded:
     def say(self, message: Message) -> None:
         self.said.append(message)
         self._saying(message)
+
+    async def leaves(self, message: Message) -> None:
+        """Returns when the message may be sent."""
+        if self._stalls is not None and isinstance(message, self._stalls):
+            self.stalled.set()
+            await asyncio.Event().wait()
 
 
 class RecordedListener:
@@ -156,6 +172,7 @@ class RecordedWire:
         return self._wire.messages()
 
     async def send(self, message: Message) -> None:
+        await self._recorded.leaves(message)
         await self._wire.send(message)
         self._recorded.say(message)
 

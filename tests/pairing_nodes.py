@@ -21,6 +21,7 @@ from node.core.mesh import Grant, Peer
 from node.core.pairing_events import Unreadable
 from node.core.pairing_messages import Message
 from node.core.pairing_run import Introduction
+from node.core.timeline import Row
 from node.core.views_mesh import PairingEvent, PairingStep
 from node.identity import Identity, Signer, shown_id
 from node.pairing_desk import GATE, PairingDesk
@@ -49,17 +50,40 @@ def new_identity() -> Identity:
     return Identity(key=key, certificate=certificate(key))
 
 
+class NoRows:
+    """A transaction in which the timeline takes no row."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tx, name)
+
+    def append(self, _row: Row) -> None:
+        raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The timeline takes no row.")
+
+
 class FragileStore:
-    """A store that refuses writes while it is `broken`, as on a disk which is full."""
+    """A store that refuses writes while it is `broken`, as on a disk which is full, and rows alone while it is `mute`.
+
+    `slow` is set to hold a write back: it is on disk, and whoever waits does not hear of it before `slow` is set.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.broken = False
+        self.broken = self.mute = False
+        self.slow: asyncio.Event | None = None
+        self.held = asyncio.Event()
 
     async def write(self, work: Callable[[Tx], T], then: Callable[[T], None] | None = None) -> T:
         if self.broken:
             raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The disk is full, so nothing can be recorded.")
-        return await self._store.write(work, then)
+        mute = self.mute
+        done = await self._store.write(lambda tx: work(NoRows(tx) if mute else tx), then)  # type: ignore[arg-type]
+        if self.slow is not None:
+            self.held.set()
+            await self.slow.wait()
+        return done
 
     async def read(self, work: Callable[[Reader], T]) -> T:
         return await self._store.read(work)
@@ -123,10 +147,15 @@ class Talk:
     def say(self, *, code: str = "", confirmed: bool = True) -> None:
         self._node.desk.answer(self.told[-1].run, code=code, confirmed=confirmed)
 
-    async def leave(self) -> None:
-        """The person presses Ctrl-C."""
+    def go(self) -> None:
+        """The person presses Ctrl-C; again, when they will not wait for the other to be told."""
         assert self.task is not None
         self.task.cancel()
+
+    async def leave(self) -> None:
+        """The person presses Ctrl-C and waits."""
+        assert self.task is not None
+        self.go()
         await asyncio.wait({self.task})
 
 
@@ -208,8 +237,13 @@ class PairingNode:
 
     async def burned(self) -> int:
         """How many codes were tried here since pairing closed last or a pair was made."""
+        kept = await self.gate()
+        return int(str(kept["burned"])) if kept else 0
+
+    async def gate(self) -> dict[str, object]:
+        """What is kept of the gate."""
         kept = await self.mesh.store.read(lambda reader: reader.mesh_state(GATE))
-        return int(json.loads(kept)["burned"]) if kept else 0
+        return dict(json.loads(kept)) if kept else {}
 
 
 @asynccontextmanager

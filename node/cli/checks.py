@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from node.cli.text import listed, plural
+from node.cli.text import key_place, listed, plural
 from node.cli.times import day
 from node.core.errors import MeshError
 from node.core.mesh import LinkState
@@ -236,6 +236,11 @@ def certificate(identity: IdentityView, now_us: int) -> Finding:
         found = f"its certificate ends on {until}"
         return Finding(check="identity", level=Level.WARN, found=found, remedy=renew)
     return Finding(check="identity", level=Level.OK, found=f"{short(identity.shown)}, certificate good until {until}")
+
+
+def own_key(identity: IdentityView) -> Finding:
+    """Where the node's key is kept."""
+    return Finding(check="key", level=Level.OK, found=f"kept in {key_place(in_keychain=identity.in_keychain)}")
 
 
 def mesh_port(mesh: MeshView, *, listen: bool) -> Finding:

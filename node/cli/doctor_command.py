@@ -137,6 +137,7 @@ def _mesh(home: Path) -> tuple[list[Finding], MeshView | None]:
         return [Finding(check="mesh", level=Level.WARN, found=error.message, remedy="See: helio peers")], None
     return [
         checks.certificate(identity, time.time_ns() // 1000),
+        checks.own_key(identity),
         checks.mesh_port(mesh, listen=settings.listen),
         checks.discovery(mesh, wanted=settings.discovery, listen=settings.listen),
         *checks.peers(mesh.peers),

@@ -11,7 +11,7 @@ from node.cli.command import ExampleCommand, ExampleGroup, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Tone, confirm, plain, print_document
 from node.cli.options import grants_argument, json_option, peer_argument
-from node.cli.text import Column, listed, one_line, plural, table
+from node.cli.text import Column, key_place, listed, one_line, plural, table
 from node.cli.times import age, day
 from node.core.mesh import Grant, LinkState
 from node.core.node_id import short
@@ -66,7 +66,8 @@ def _show_identity(identity: IdentityView, *, in_json: bool) -> None:
     console.say(identity.shown)
     kept = f"{plural(identity.former_keys, 'former key')} {'is' if identity.former_keys == 1 else 'are'} kept"
     former = kept if identity.former_keys else "no former keys"
-    console.note(f"certificate good until {day(identity.expires_us)}; {former}")
+    place = key_place(in_keychain=identity.in_keychain)
+    console.note(f"certificate good until {day(identity.expires_us)}; key kept in {place}; {former}")
 
 
 @examples(

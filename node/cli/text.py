@@ -172,3 +172,8 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 def listed(items: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def key_place(*, in_keychain: bool) -> str:
+    """Where the node's key is kept."""
+    return "the macOS Keychain" if in_keychain else "a file of this node"

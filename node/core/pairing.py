@@ -212,7 +212,13 @@ def _fail(run: Run, reason: Reason, *, theirs: bool = False) -> Step:
     burned = burned or (run.headless and run.state in _PROOF_IS_OUT)
     told = () if theirs or reason is Reason.LOST else (Send(message=Abort(reason=reason.value)),)
     failed = replace(run, state=State.FAILED, reason=reason, nonce=b"", key=b"")
-    return Step(run=failed, effects=(*told, Ended(reason=reason, theirs=theirs, burned=burned)))
+    # The end counts before the other is told of it: whoever takes nothing in must not be able to undo it.
+    return Step(run=failed, effects=(Ended(reason=reason, theirs=theirs, burned=burned), *told))
+
+
+def is_given_away(run: Run) -> bool:
+    """Whether the code counts as tried when the run comes to nothing now because this node cannot go on."""
+    return run.headless and run.role is Role.DIALER and run.state in _PROOF_IS_OUT | {State.PAIRED}
 
 
 # --- the table -------------------------------------------------------------------------------------------------------

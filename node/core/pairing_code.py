@@ -9,7 +9,6 @@ import hashlib
 import hmac
 from typing import Final
 
-from node.core.errors import ErrorCode, MeshError
 from node.core.pairing_messages import Hello, Role
 
 FEWEST_DIGITS: Final = 6
@@ -17,16 +16,6 @@ MOST_DIGITS: Final = 8
 
 _TAG: Final = b"heliograph pairing 1"
 _LENGTH_BYTES: Final = 4
-
-
-def check_digits(digits: int) -> int:
-    """The number of digits that a code may have; INVALID_ARGUMENT for another."""
-    if not FEWEST_DIGITS <= digits <= MOST_DIGITS:
-        raise MeshError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"A pairing code has {FEWEST_DIGITS} to {MOST_DIGITS} digits, not {digits}.",
-        )
-    return digits
 
 
 def commitment(certificate: str, nonce: bytes) -> bytes:

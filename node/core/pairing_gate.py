@@ -1,6 +1,8 @@
 """When a node may pair: one run for each act of a person, within its window, so often an hour, and not while closed.
 
-Times are microseconds of one clock that counts through sleep and never goes back; the caller keeps the state.
+Times are microseconds of a clock that counts through sleep and restarts. Such a clock may be put back, so a gate that
+was kept is read with `at`, which forgives nothing; whoever may put the clock ahead may also end a closing. The caller
+keeps the state.
 """
 
 from __future__ import annotations
@@ -33,6 +35,16 @@ class PairingGate:
     burned: int = 0
     closings: int = 0
     closed_until_us: int = 0
+
+
+def at(gate: PairingGate, now_us: int, limits: Limits) -> PairingGate:
+    """The gate as it counts now: what is still to come by the clock has just been, no end is later than it can be."""
+    return replace(
+        gate,
+        until_us=None if gate.until_us is None else min(gate.until_us, now_us + limits.pairing_window_s * _SECOND_US),
+        runs_us=tuple(min(one, now_us) for one in gate.runs_us),
+        closed_until_us=min(gate.closed_until_us, now_us + _longest_closed_s(limits) * _SECOND_US),
+    )
 
 
 def opened(gate: PairingGate, now_us: int, limits: Limits) -> PairingGate:
@@ -77,14 +89,8 @@ def ended(gate: PairingGate, now_us: int, limits: Limits, *, paired: bool, burne
     count = gate.burned + burned
     if count < limits.pairing_burned_codes:
         return replace(over, burned=count)
-    longest_s = max(MOST_CLOSED_S, limits.pairing_closed_s)
-    closed_s = min(longest_s, limits.pairing_closed_s << min(gate.closings, _MOST_DOUBLINGS))
+    closed_s = min(_longest_closed_s(limits), limits.pairing_closed_s << min(gate.closings, _MOST_DOUBLINGS))
     return replace(over, burned=0, closings=gate.closings + 1, closed_until_us=now_us + closed_s * _SECOND_US)
-
-
-def given_up(gate: PairingGate) -> PairingGate:
-    """The person's act is taken back before a run took it; a run that goes on is to be ended instead."""
-    return gate if gate.running else replace(gate, until_us=None)
 
 
 def _check_not_running(gate: PairingGate, now_us: int) -> None:
@@ -104,6 +110,10 @@ def _check_not_closed(gate: PairingGate, now_us: int, limits: Limits) -> None:
             gate.closed_until_us - now_us,
             limits.pairing_burned_codes,
         )
+
+
+def _longest_closed_s(limits: Limits) -> int:
+    return max(MOST_CLOSED_S, limits.pairing_closed_s)
 
 
 def _last_hour(gate: PairingGate, now_us: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ class IdentityView:
     """This node as others know it: `shown` is its id with check characters. `expires_us` is its certificate's end.
 
     `former_keys` is how many keys it had before and has kept, by which peers that were away know it.
+    `in_keychain`: its key is kept in the macOS Keychain, and else in a file.
     """
 
     id: str
@@ -21,6 +22,7 @@ class IdentityView:
     spki: str
     expires_us: int
     former_keys: int
+    in_keychain: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from node.ports import NewSession
 from node.service import own_command
 
 # Other nodes on this machine and its network are none of the demo's business.
-_MESH = '[mesh]\nhost = "127.0.0.1"\nport = 0\npairing_port = 0\ndiscovery = false\n'
+_MESH = '[mesh]\nhost = "127.0.0.1"\nport = 0\npairing_port = 0\ndiscovery = false\n[identity]\nkeychain = "off"\n'
 _COMMAND = (sys.executable, "-m", "node.entry")
 
 

@@ -27,7 +27,9 @@ def pinned(lock: Path) -> dict[str, Version]:
 
 def project_requirements() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    named: list[str] = project["project"]["dependencies"]
+    named: list[str] = [*project["project"]["dependencies"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        named += extra
     for group in ("build", "dev"):
         named += [entry for entry in project["dependency-groups"][group] if isinstance(entry, str)]
     return [Requirement(text) for text in named]

@@ -73,6 +73,28 @@ async def test_so_many_runs_an_hour_and_no_more(tmp_path: Path) -> None:
 
 
 @scenario
+async def test_a_clock_that_is_put_back_gives_no_runs_back_and_keeps_no_window_open(tmp_path: Path) -> None:
+    async with nodes(tmp_path, limits=replace(QUICK, pairing_runs_per_hour=1)) as (waiter, dialer):
+        waiter.mesh.clock.advance(3 * 86_400)
+        here, there, _ = await met(waiter, dialer)
+        there.say(confirmed=False)
+        await there.end()
+        await here.end()
+        waiter.mesh.clock.advance(-86_400)
+        assert (await waiter.begin(PairingWish()).refused()).code is ErrorCode.LIMIT
+        waiter.mesh.clock.advance(3_600)
+        here = await waiter.waits()
+        dialer.mesh.clock.advance(3_600)
+        waiter.mesh.clock.advance(-86_400)
+        there = dialer.dials(waiter.address)
+        await here.until(PairingStep.CODE)
+        until_us = (await waiter.gate())["until_us"]
+        assert isinstance(until_us, int)
+        assert 0 < until_us - waiter.mesh.clock.wall_us() <= QUICK.pairing_window_s * 1_000_000
+        await there.leave()
+
+
+@scenario
 async def test_runs_that_nobody_joined_are_not_counted(tmp_path: Path) -> None:
     async with nodes(tmp_path, limits=replace(QUICK, pairing_runs_per_hour=1)) as (waiter, dialer):
         for _ in range(3):

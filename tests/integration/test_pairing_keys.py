@@ -108,7 +108,7 @@ def test_two_real_nodes_pair_by_a_code_known_beforehand(pair: tuple[Node, Node],
     dialer, _ = here.take(dialer, sent(told)[0])
     assert (dialer.state, waiter.state) == (outcome, outcome)
     if outcome is State.FAILED:
-        assert told[-1] == Ended(reason=Reason.WRONG_CODE, theirs=False, burned=True)
+        assert told[0] == Ended(reason=Reason.WRONG_CODE, theirs=False, burned=True)
 
 
 def test_a_key_exchange_message_that_is_none_ends_the_run(pair: tuple[Node, Node]) -> None:
@@ -118,4 +118,4 @@ def test_a_key_exchange_message_that_is_none_ends_the_run(pair: tuple[Node, Node
     hello = wait_with_code(there.me, pake=mine).hello
     dialer, effects = here.take(start.run, hello)
     assert (dialer.state, dialer.reason) == (State.FAILED, Reason.MALFORMED)
-    assert effects[-1] == Ended(reason=Reason.MALFORMED, theirs=False, burned=False)
+    assert effects[0] == Ended(reason=Reason.MALFORMED, theirs=False, burned=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from node.config import Config, MeshConfig, load
+from node.config import Config, IdentityConfig, MeshConfig, load
 from node.core.errors import ErrorCode
 from tests.integration.mesh import refused
 
@@ -38,6 +38,12 @@ def test_what_is_under_mesh_stands_over_the_defaults(tmp_path: Path, text: str, 
     assert settings(tmp_path, text).mesh == expected
 
 
+def test_keys_go_into_the_keychain_unless_that_is_off(tmp_path: Path) -> None:
+    assert settings(tmp_path, "[identity]") == settings(tmp_path, '[identity]\nkeychain = "auto"') == Config()
+    told = settings(tmp_path, '[identity]\nkeychain = "off"\n[mesh]\nport = 1')
+    assert (told.identity, told.mesh) == (IdentityConfig(keychain="off"), MeshConfig(port=1))
+
+
 def test_without_a_file_there_are_the_defaults(tmp_path: Path) -> None:
     assert load(tmp_path) == Config()
 
@@ -48,7 +54,7 @@ def test_without_a_file_there_are_the_defaults(tmp_path: Path) -> None:
         ("mesh = 3", ("mesh is a section, not 3", "[mesh]")),
         ("limits = 3", ("limits is a section, not 3", "[limits]")),
         ("[[mesh]]\nport = 1", ("mesh is a section", "[mesh]")),
-        ("other = 3", ("'other'", "limits, mesh")),
+        ("other = 3", ("'other'", "identity, limits, mesh")),
         ("[mesh]\nports = 3", ("'ports'", "pairing_port")),
         ('[mesh]\nport = "1"', ("port under [mesh] is a whole number, not '1'",)),
         ("[mesh]\nport = true", ("port under [mesh] is a whole number, not True",)),
@@ -64,6 +70,11 @@ def test_without_a_file_there_are_the_defaults(tmp_path: Path) -> None:
         ('[mesh]\nhost = "192.0.2.7:4354"', ("host under [mesh] is an IP address", "not '192.0.2.7:4354'")),
         ('[mesh]\nhost = "[fd00::20]"', ("host under [mesh] is an IP address",)),
         ("[limits]\nhops = true", ("limits are whole numbers, not hops = True",)),
+        ("identity = 1", ("identity is a section, not 1", "[identity]")),
+        ('[identity]\nkeychain = "on"', ('keychain under [identity] is "auto" or "off"', "not 'on'")),
+        ("[identity]\nkeychain = true", ("keychain under [identity]", "not True")),
+        ('[identity]\nkeychain = ["off"]', ("keychain under [identity]", "not ['off']")),
+        ('[identity]\nkeyring = "off"', ("'keyring' under [identity]", "the settings are: keychain.")),
         ("[mesh\n", ("is not valid TOML",)),
     ],
 )  # fmt: skip

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from node import certificates, identity
 from node.core import rotation
-from node.core.errors import ErrorCode
+from node.core.errors import ErrorCode, MeshError
 from node.core.rotation import check_chain
 from node.identity import Authority, AuthorityFile, Identity
 from tests.integration.mesh import START_US, CountedEntropy, ManualClock, refused
@@ -34,8 +34,8 @@ def rotate(folder: Path, now_us: int = START_US, keep: int = 8) -> Identity:
     return identity.rotate(folder, now_us=now_us, entropy=ENTROPY, keep=keep)
 
 
-def kept(folder: Path) -> list[Identity]:
-    return list(identity.kept(folder, now_us=START_US, entropy=ENTROPY))
+def kept(folder: Path, now_us: int = START_US) -> list[Identity]:
+    return list(identity.kept(folder, now_us=now_us, entropy=ENTROPY))
 
 
 def names(line: list[Identity]) -> list[tuple[int, str, str]]:
@@ -101,9 +101,31 @@ def test_a_damaged_key_is_told_and_left_alone(tmp_path: Path, damage: bytes) -> 
     load(tmp_path)
     (tmp_path / "node.key").write_bytes(damage)
     before = files(tmp_path)
-    with refused(ErrorCode.TAMPERED, "node.key", "backup"):
+    with pytest.raises(MeshError) as caught:
         load(tmp_path)
+    assert caught.value.code is ErrorCode.TAMPERED
+    assert f"{tmp_path / 'node.key'} cannot be read" in caught.value.message or "P-256" in caught.value.message
+    assert "backup" in caught.value.message
+    # Other keys may be in its folder.
+    assert "delet" not in caught.value.message
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", not_p256()])
+@pytest.mark.parametrize("former", [1, 2, 3])
+def test_a_damaged_former_key_costs_the_past_and_not_the_present(
+    tmp_path: Path, damage: bytes, former: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = [load(tmp_path), *(rotate(tmp_path) for _ in range(3))]
+    path = tmp_path / "node.key" if former == 1 else tmp_path / str(former) / "node.key"
+    path.write_bytes(damage)
+    before = files(tmp_path)
+    assert names(kept(tmp_path)) == names(line[former:])
+    assert str(path) in caplog.text
+    assert "paired again" in caplog.text
+    assert files(tmp_path) == before
+    assert names(kept(tmp_path)) == names(line[former:])
+    assert names([*line[former:], rotate(tmp_path)]) == names(kept(tmp_path))
 
 
 def test_rotation_leaves_a_new_id_and_a_statement_of_the_old_key(tmp_path: Path) -> None:
@@ -138,9 +160,28 @@ def test_a_certificate_past_half_its_life_gives_way_to_one_of_the_same_key(tmp_p
     assert certificates.expires_us(new.certificate) > certificates.expires_us(old.certificate)
     assert names([load(tmp_path, START_US + 6 * YEAR_US)]) == names([new])
     # Peers that hold the old one take no other, so it is still there, with the step that leads on from it.
-    assert names(kept(tmp_path)) == names([old, new])
+    assert names(kept(tmp_path, START_US + 6 * YEAR_US)) == names([old, new])
     assert new.step is not None
     assert rotation.check(new.step, holder=old.certificate, after_us=0, keys=KEYS).renewal
+
+
+def test_a_certificate_of_a_clock_that_was_far_ahead_gives_way_once_the_clock_is_right(tmp_path: Path) -> None:
+    old = load(tmp_path)
+    ahead = load(tmp_path, START_US + 20 * YEAR_US)
+    assert ahead.certificate != old.certificate
+    now = load(tmp_path)
+    assert certificates.begins_us(now.certificate) <= START_US
+    assert certificates.expires_us(now.certificate) == certificates.expires_us(old.certificate)
+    assert names([load(tmp_path)]) == names([now])
+    assert now.spki == old.spki
+    # A peer that was told of the one in between is told of the next as of any other.
+    assert names(kept(tmp_path)) == names([old, ahead, now])
+
+
+def test_a_clock_that_is_a_week_behind_changes_no_certificate(tmp_path: Path) -> None:
+    old = load(tmp_path)
+    assert load(tmp_path, START_US - 7 * YEAR_US // 365).certificate == old.certificate
+    assert load(tmp_path, START_US - 8 * YEAR_US // 365).certificate != old.certificate
 
 
 def test_only_so_many_former_keys_stay(tmp_path: Path) -> None:
@@ -205,19 +246,68 @@ def test_whatever_a_crash_leaves_is_the_old_identity_or_the_new(tmp_path: Path) 
     after = files(whole)
     order = ["2/node.key", "2/node.crt", "2/rotation.json", "current"]
     assert sorted(set(after) - set(before)) == sorted(order)
-    for number in range(2 * len(order) + 1):
+    written = [("current", b"1\n"), *((name, after[name]) for name in order)]
+    for number in range(2 * len(written) + 1):
         crashed = tmp_path / f"crashed {number}"
-        (crashed / "2").mkdir(parents=True)
-        there = before | {name: after[name] for name in order[: number // 2]}
+        crashed.mkdir()
+        done = number // 2
+        there = before | dict(written[:done])
         if number % 2:
-            there[f"{order[number // 2]}.new"] = after[order[number // 2]][:1]
+            name, data = written[done]
+            there[f"{name}.new"] = data[:1]
         for name, data in there.items():
+            (crashed / name).parent.mkdir(exist_ok=True)
             (crashed / name).write_bytes(data)
-        expected = [old, new] if "current" in there else [old]
+        expected = [old, new] if done == len(written) else [old]
         assert names(kept(crashed)) == names(expected)
         assert names(kept(crashed)) == names(expected)
         again = rotate(crashed)
         assert names(kept(crashed)) == names([*expected, again])
+
+
+@pytest.mark.parametrize("rotations", [1, 2])
+def test_which_key_is_in_use_is_never_guessed_and_its_number_is_told(tmp_path: Path, rotations: int) -> None:
+    line = [load(tmp_path), *(rotate(tmp_path) for _ in range(rotations))]
+    (tmp_path / "current").unlink()
+    before = files(tmp_path)
+    for use in (load, rotate):
+        with refused(ErrorCode.TAMPERED, "current is missing", f"write {rotations + 1} there"):
+            use(tmp_path)
+    assert files(tmp_path) == before
+    (tmp_path / "current").write_text(f"{rotations + 1}\n")
+    assert names(kept(tmp_path)) == names(line)
+
+
+@pytest.mark.parametrize(("cut", "advised"), [((), 2), (("rotation.json",), 1), (("node.key", "rotation.json"), 1)])
+def test_a_home_that_was_left_without_a_number_is_told_which_to_write(
+    tmp_path: Path, cut: tuple[str, ...], advised: int
+) -> None:
+    """As a crash left them when the number was written last alone."""
+    line = [load(tmp_path), rotate(tmp_path)]
+    for name in ("current", *(f"2/{one}" for one in cut)):
+        (tmp_path / name).unlink()
+    with refused(ErrorCode.TAMPERED, f"write {advised} there"):
+        load(tmp_path)
+    (tmp_path / "current").write_text(f"{advised}")
+    assert names(kept(tmp_path)) == names(line[:advised])
+    new = rotate(tmp_path)
+    assert names(kept(tmp_path)) == names([*line[:advised], new])
+
+
+def test_what_stands_in_the_way_of_a_new_key_is_kept_aside_and_only_so_often(tmp_path: Path) -> None:
+    load(tmp_path)
+    lost: list[Identity] = []
+    for _ in range(5):
+        lost.append(rotate(tmp_path))
+        # A wrong number: the key that is in use is no leftover.
+        (tmp_path / "current").write_text("1")
+    new = rotate(tmp_path)
+    assert names([load(tmp_path)]) == names([new])
+    aside = sorted(tmp_path.glob("aside-*"))
+    assert [path.name for path in aside] == ["aside-1", "aside-2", "aside-3"]
+    assert {(path / "node.key").read_bytes() for path in aside} == {one.key_pem for one in lost[-3:]}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in aside} == {0o700}
+    assert {stat.S_IMODE(path.stat().st_mode) for one in aside for path in one.iterdir()} == {0o600}
 
 
 ROTATES_FOR_EVER = """
@@ -288,3 +378,5 @@ def test_an_authority_that_is_damaged_or_old_is_none(tmp_path: Path) -> None:
     path.write_text(good)
     assert authority_file(tmp_path, skip_s=4 * YEAR_US / 1e6).load() is not None
     assert authority_file(tmp_path, skip_s=6 * YEAR_US / 1e6).load() is None
+    assert authority_file(tmp_path, skip_s=-6 * YEAR_US / 365e6).load() is not None
+    assert authority_file(tmp_path, skip_s=-8 * YEAR_US / 365e6).load() is None

@@ -776,18 +776,20 @@ class RotateIdentityResponse(_message.Message):
     def __init__(self, identity: _Optional[_Union[Identity, _Mapping]] = ...) -> None: ...
 
 class Identity(_message.Message):
-    __slots__ = ("id", "shown", "spki", "expires_us", "former_keys")
+    __slots__ = ("id", "shown", "spki", "expires_us", "former_keys", "in_keychain")
     ID_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     SPKI_FIELD_NUMBER: _ClassVar[int]
     EXPIRES_US_FIELD_NUMBER: _ClassVar[int]
     FORMER_KEYS_FIELD_NUMBER: _ClassVar[int]
+    IN_KEYCHAIN_FIELD_NUMBER: _ClassVar[int]
     id: str
     shown: str
     spki: str
     expires_us: int
     former_keys: int
-    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., former_keys: _Optional[int] = ...) -> None: ...
+    in_keychain: bool
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., spki: _Optional[str] = ..., expires_us: _Optional[int] = ..., former_keys: _Optional[int] = ..., in_keychain: _Optional[bool] = ...) -> None: ...
 
 class GetMeshRequest(_message.Message):
     __slots__ = ()

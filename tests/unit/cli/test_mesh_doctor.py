@@ -19,7 +19,9 @@ DAY_US = 86_400 * 1_000_000
 
 
 def identity(expires_us: int) -> IdentityView:
-    return IdentityView(id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=expires_us, former_keys=0)
+    return IdentityView(
+        id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=expires_us, former_keys=0, in_keychain=False
+    )
 
 
 def mesh(**changes: object) -> MeshView:
@@ -111,6 +113,7 @@ def test_doctor_looks_at_the_mesh_of_a_node_that_runs(helio, node, home):
     node.mesh.peers.extend([peer(), peer("attic\x1b[2J", link="refused", link_why="unpaired\u202e")])
     shown = helio("doctor").stdout
     assert "ok    identity       MMMMMMM, certificate good until 2036-09-18" in shown
+    assert "ok    key            kept in the macOS Keychain" in shown
     assert "ok    mesh port      peers are served at port 4354" in shown
     assert "ok    discovery      on, over eth0" in shown
     assert "ok    peers          1 of 2 linked" in shown

@@ -36,14 +36,15 @@ def _read_until(controller: int, end: bytes) -> bytes:
 def test_the_id_is_the_output_and_the_rest_a_note(helio, node):
     result = helio("id")
     assert (result.exit_code, result.stdout) == (0, "MMMMMMM-MMMMMMM\n")
-    assert result.stderr == "certificate good until 2036-09-18; no former keys\n"
+    assert result.stderr == "certificate good until 2036-09-18; key kept in the macOS Keychain; no former keys\n"
     node.identity.former_keys = 1
     assert "; 1 former key is kept\n" in helio("id").stderr
     node.identity.former_keys = 2
-    assert "; 2 former keys are kept\n" in helio("id").stderr
+    node.identity.in_keychain = False
+    assert "; key kept in a file of this node; 2 former keys are kept\n" in helio("id").stderr
     assert json.loads(helio("id", "--json").stdout) == {
         "id": "m" * 52, "shown": "MMMMMMM-MMMMMMM", "spki": "ab" * 32, "expires_us": node.identity.expires_us,
-        "former_keys": 2,
+        "former_keys": 2, "in_keychain": False,
     }  # fmt: skip
 
 

@@ -142,7 +142,12 @@ class TwinNode(LocalServiceServicer):
         self.workspaces: list[pb.Workspace] = [workspace("default", driver="host", settings={})]
         self.agents: list[pb.Agent] = []
         self.identity = pb.Identity(
-            id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=NOW_US + 10 * YEAR_US, former_keys=0
+            id="m" * 52,
+            shown="MMMMMMM-MMMMMMM",
+            spki="ab" * 32,
+            expires_us=NOW_US + 10 * YEAR_US,
+            former_keys=0,
+            in_keychain=True,
         )
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
         self.script: list[pb.RunPairingResponse | str] = []

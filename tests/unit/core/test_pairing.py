@@ -104,7 +104,7 @@ WAYS = {
 }  # fmt: skip
 
 # A cell is the state afterwards and what is to be done, in order; "=" for nothing at all, "." for refused.
-# "!" fails, tells the other end and has ended; "<" fails because the other end said so; "~" fails with nobody to tell;
+# "!" fails, has ended and tells the other end; "<" fails because the other end said so; "~" fails with nobody to tell;
 # "*" burned a code. o: out of order, d: declined, m: malformed, l: lost, e: expired.
 # S sends, W shows the code, C asks for it, Y asks for a yes, K derives, G signs, V checks a signature, P has a pair.
 TABLE = """
@@ -187,7 +187,7 @@ def test_each_pair_comes_out_as_written(row: str, name: str) -> None:
         told = (Send(message=Abort(reason=reason.value)),) if cell[0] == "!" else ()
         ended = Ended(reason=reason, theirs=cell[0] == "<", burned=cell.endswith("*"))
         assert (step.run.state, step.run.reason) == (State.FAILED, reason)
-        assert step.effects == (*told, ended)
+        assert step.effects == (ended, *told)
     else:
         wanted, _, letters = cell.partition(":")
         assert (step.run.state, step.run.reason) == (State(wanted), None)
@@ -243,7 +243,14 @@ def test_what_is_wrong_ends_the_run_and_a_guess_burns_it(row: str, given: Input,
     assert (step.run.state, step.run.reason) == (State.FAILED, reason)
     told = () if outcome.startswith("<") else (Send(message=Abort(reason=reason.value)),)
     ended = Ended(reason=reason, theirs=outcome.startswith("<"), burned=outcome.endswith("*"))
-    assert step.effects == (*told, ended)
+    assert step.effects == (ended, *told)
+
+
+def test_a_code_is_given_away_once_the_dialers_proof_of_it_may_be_out() -> None:
+    assert {row for row in WAYS if p.is_given_away(run_at(row))} == {"confirmed+", "verifying+"}
+    paired = p.step(run_at("verifying+"), SignatureChecked(ok=True)).run
+    assert paired.state is State.PAIRED
+    assert p.is_given_away(paired), "the other end's proof was right, and yet no peer may come of it"
 
 
 def test_a_failed_run_keeps_no_secret() -> None:

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from node.core.errors import ErrorCode, MeshError
-from node.core.pairing_code import check_digits, code, commitment, proof, same, statement, transcript
+from node.core.pairing_code import code, commitment, proof, same, statement, transcript
 from node.core.pairing_messages import Hello, Role
 from tests.pairing_twins import DIALER_NONCE, beginnings, bytes_of, pem
 
@@ -99,11 +98,3 @@ def test_equal_is_equal() -> None:
     assert not same(b"a", b"b")
     assert not same("123456", "123457")
     assert not same(b"", b"a")
-
-
-def test_digits_are_six_to_eight() -> None:
-    assert [check_digits(digits) for digits in (6, 7, 8)] == [6, 7, 8]
-    for digits in (-1, 0, 5, 9):
-        with pytest.raises(MeshError) as refused:
-            check_digits(digits)
-        assert refused.value.code is ErrorCode.INVALID_ARGUMENT

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, ended, given_up, opened, started
+from node.core.pairing_gate import MOST_CLOSED_S, PairingGate, at, ended, opened, started
 
 S = 1_000_000
 LIMITS = Limits()
@@ -66,13 +66,6 @@ def test_a_run_whose_end_was_never_told_does_not_outlive_its_window() -> None:
     with pytest.raises(MeshError):
         started(gate, 121 * S)
     assert opened(gate, 121 * S, LIMITS).until_us == 241 * S
-
-
-def test_an_act_can_be_taken_back_but_a_run_cannot() -> None:
-    gate = opened(PairingGate(), S, LIMITS)
-    assert given_up(gate).until_us is None
-    running = started(gate, S)
-    assert given_up(running) == running
 
 
 def test_runs_an_hour_are_limited_and_come_back_one_by_one() -> None:
@@ -136,6 +129,39 @@ def test_a_longer_first_closing_than_the_cap_counts() -> None:
     limits = Limits(pairing_closed_s=100_000, pairing_burned_codes=1)
     gate = started(opened(PairingGate(), 0, limits), 0)
     assert ended(gate, 0, limits, paired=False, burned=True).closed_until_us == 100_000 * S
+
+
+def test_a_clock_that_is_put_back_forgives_no_run() -> None:
+    gate, then = PairingGate(), 90_000 * S
+    for number in range(LIMITS.pairing_runs_per_hour):
+        gate = run_of(gate, then + number * S)
+    gate = at(gate, S, LIMITS)
+    with pytest.raises(MeshError) as refused:
+        opened(gate, S, LIMITS)
+    assert refused.value.details == {"limit": 20, "seconds": 3_600}
+    assert opened(at(gate, 3_601 * S, LIMITS), 3_601 * S, LIMITS).runs_us == ()
+
+
+def test_a_clock_that_is_put_back_makes_no_window_longer() -> None:
+    gate = at(opened(PairingGate(), 90_000 * S, LIMITS), S, LIMITS)
+    assert gate.until_us == 121 * S
+    assert started(gate, 121 * S - 1).running
+    with pytest.raises(MeshError):
+        started(gate, 121 * S)
+
+
+@pytest.mark.parametrize(("closed_s", "longest_s"), [(900, MOST_CLOSED_S), (100_000, 100_000)])
+def test_a_clock_that_is_put_back_closes_for_no_longer_than_the_longest(closed_s: int, longest_s: int) -> None:
+    limits = Limits(pairing_closed_s=closed_s, pairing_burned_codes=1)
+    gate = started(opened(PairingGate(), 900_000 * S, limits), 900_000 * S)
+    gate = ended(gate, 900_000 * S, limits, paired=False, burned=True)
+    assert at(gate, 900_000 * S, limits) == gate
+    assert at(gate, S, limits).closed_until_us == S + longest_s * S
+
+
+@given(st.integers(0, 10**15))
+def test_a_gate_without_times_is_the_same_at_any(now: int) -> None:
+    assert at(PairingGate(), now, LIMITS) == PairingGate()
 
 
 ACTS = st.lists(st.tuples(st.sampled_from(["open", "start", "burn", "fail", "pair"]), st.integers(0, 400)), max_size=60)

@@ -86,7 +86,7 @@ def test_two_who_do_not_know_the_same_code_burn_it_and_the_waiter_proves_nothing
     dialer, proved = settle(ends.dialer.run, sent(answer)[0], derive=lambda *_: bytes_of("another code"))
     waiter, ended = settle(waiter, sent(proved)[0])
     abort = Abort(reason="wrong_code")
-    assert ended == (Send(message=abort), Ended(reason=Reason.WRONG_CODE, theirs=False, burned=True))
+    assert ended == (Ended(reason=Reason.WRONG_CODE, theirs=False, burned=True), Send(message=abort))
     assert not any(isinstance(message, Confirm) for message in sent(answer) + sent(ended))
     dialer, ended = settle(dialer, abort)
     assert ended == (Ended(reason=Reason.WRONG_CODE, theirs=True, burned=True),)
@@ -96,7 +96,7 @@ def test_a_wrong_code_ends_and_burns_the_run_on_both_sides() -> None:
     dialer, waiter, show = shown()
     wrong = f"{(int(show.code) + 1) % 10**6:06d}"
     dialer, ended = settle(dialer, CodeTyped(code=wrong))
-    assert ended[-1] == Ended(reason=Reason.WRONG_CODE, theirs=False, burned=True)
+    assert ended[0] == Ended(reason=Reason.WRONG_CODE, theirs=False, burned=True)
     waiter, ended_too = settle(waiter, sent(ended)[0])
     assert ended_too == (Ended(reason=Reason.WRONG_CODE, theirs=True, burned=True),)
     assert (dialer.state, waiter.state) == (State.FAILED, State.FAILED)
