@@ -6,6 +6,7 @@ passes the screen before it can be read.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,12 +1,28 @@
-"""Runs work beside other work, and ends it with it."""
+"""Runs work beside other work and ends it with it, and tells a call that was cut from a task that is cancelled."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import TypeVar
 
+from node.core.errors import ErrorCode, MeshError
+
 T = TypeVar("T")
+
+
+async def uncut(step: Awaitable[T]) -> T:
+    """What one step of a call gives; UNAVAILABLE when its channel was closed meanwhile.
+
+    gRPC raises that as a cancellation, which would end the task that waits without a word to anybody.
+    """
+    try:
+        return await step
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise MeshError(ErrorCode.UNAVAILABLE, "The link to the other node ended.") from None
 
 
 async def alongside(main: Coroutine[object, object, T], *beside: Coroutine[object, object, None]) -> T:

@@ -25,7 +25,7 @@ from node.ports_mirror import ActiveMirrors
 from node.ports_relay import Carrier, Egress, RemoteWaits
 from node.version import VERSION
 from tunnel import codec_relay as codec
-from tunnel.session.alongside import alongside
+from tunnel.session.alongside import alongside, uncut
 from tunnel.wire.v1 import mirror_pb2 as pb
 from tunnel.wire.v1.mirror_pb2_grpc import MirrorServiceStub
 
@@ -187,12 +187,10 @@ class RelayClients:
 
     async def _talk(self, stream: _Stream) -> None:
         async with asyncio.timeout(self._limits.mesh_call_s):
-            await stream.call.write(codec.hello(VERSION))
-            first = await stream.call.read()
+            await uncut(stream.call.write(codec.hello(VERSION)))
+            first = await uncut(stream.call.read())
         if not isinstance(first, pb.RelayResponse):
-            # The status says why.
-            await stream.call.wait_for_connection()
-            raise MeshError(ErrorCode.UNAVAILABLE, _words(await stream.call.details() or "it ended the stream"))
+            raise await self._ended(stream)
         codec.check_protocol(first.welcome.protocol)
         await self._egress.reachable(stream.peer, up=True)
         self._up[stream.peer] = ""
@@ -206,14 +204,18 @@ class RelayClients:
             self._tick(stream),
         )
 
+    async def _ended(self, stream: _Stream) -> MeshError:
+        """What the server said when it ended the stream."""
+        details = await uncut(stream.call.details())
+        return MeshError(ErrorCode.UNAVAILABLE, _words(details or "it ended the stream"))
+
     # --- what comes in -----------------------------------------------------------------------------------------------
 
     async def _read(self, stream: _Stream) -> None:
         while True:
-            frame = await stream.call.read()
+            frame = await uncut(stream.call.read())
             if not isinstance(frame, pb.RelayResponse):
-                details = await stream.call.details()
-                raise MeshError(ErrorCode.UNAVAILABLE, _words(details or "it ended the stream"))
+                raise await self._ended(stream)
             self._count(stream)
             if frame.results:
                 await self._settle(stream, frame)
@@ -264,7 +266,7 @@ class RelayClients:
                     stream.frames.append(len(forwards))
                     frame.forwards.extend(codec.forward_to_wire(one) for one in forwards)
             if frame.items_held or frame.beat_us or frame.forwards or frame.HasField("waits"):
-                await stream.call.write(frame)
+                await uncut(stream.call.write(frame))
             else:
                 await stream.news.wait()
 
