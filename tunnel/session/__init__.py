@@ -1,0 +1,1 @@
+"""The tunnel's streams: both ends of each."""
