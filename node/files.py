@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import shutil
-import stat
 import tempfile
 import threading
 from collections import Counter
@@ -21,13 +19,13 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
 from node.core.limits import Limits
 from node.core.transfer import Attachment
+from node.platform.disk import check_room, disk_error, flush_folder, private_folder
 from node.platform.durability import flush
 from node.platform.parcel import CHUNK_BYTES, Plan, Progress, Surveyor, Unpacker, Watch, pour
 from node.platform.walk import Reach
 
 T = TypeVar("T")
 
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _OBJECT: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -95,6 +93,40 @@ class Files:
         """Where a file of a message lands, or has landed."""
         return str(_place(self._inbox / session_id / message_id, attachment, ()))
 
+    # --- what comes from peers: implements ports_work.Quarantine ------------------------------------------------------
+
+    def adopt(self, part: Path, sha256: str) -> None:
+        """Names `part`, whose bytes have that hash and are on the disk, by its hash and pins it. Blocks."""
+        with self._guard:
+            private_folder(self._store)
+            part.rename(self._store / sha256)
+            flush_folder(self._store)
+            self._pins[sha256] += 1
+            self._fresh.pop(sha256, None)
+
+    def pin(self, sha256: str) -> bool:
+        """Keeps what has that hash until `unpin`, whoever refers to it; False when there is nothing. Blocks."""
+        with self._guard:
+            if not (self._store / sha256).is_file():
+                return False
+            self._pins[sha256] += 1
+            self._fresh.pop(sha256, None)
+        return True
+
+    def unpin(self, sha256: str) -> None:
+        """Takes one pin away."""
+        with self._guard:
+            self._pins[sha256] -= 1
+            self._pins = +self._pins
+
+    def open(self, sha256: str) -> int:
+        """What has that hash, opened for reading; NOT_FOUND when there is nothing. Blocks."""
+        try:
+            return os.open(self._store / sha256, _OBJECT)
+        except FileNotFoundError as error:
+            message = "This node no longer keeps its copy of that file. Ask the sender to attach it again."
+            raise MeshError(ErrorCode.NOT_FOUND, message) from error
+
     async def sweep(self, referenced: Collection[str]) -> int:
         """Removes the copies whose hash is not in `referenced` and what a crash left half-done; says how many."""
         kept = frozenset(referenced)
@@ -116,15 +148,15 @@ class Files:
                 undo(job.result(), watch)
             raise
         except OSError as error:
-            raise _disk_error(error, self._home) from error
+            raise disk_error(error, self._home) from error
 
-    # --- staging -----------------------------------------------------------------------------------------------------
+    # --- staging ----------------------------------------------------------------------------------------------------
 
     def _stage(self, paths: Sequence[str], base: str, allowed: Sequence[str], watch: Watch) -> tuple[Attachment, ...]:
-        _private_folder(self._store)
+        private_folder(self._store)
         reach = Reach(sealed=self._home, base=base, allowed=allowed)
         plans = Surveyor(reach=reach, limits=self._limits, watch=watch).survey(paths)
-        self._check_room(sum(plan.size for plan in plans))
+        check_room(self._home, sum(plan.size for plan in plans), self._limits.spare_bytes)
         with contextlib.ExitStack() as leave:
             copied = [(self._part(leave), plan) for plan in plans]
             hashes = [self._copy(part, plan, reach, watch) for part, plan in copied]
@@ -164,7 +196,7 @@ class Files:
                     made.add(one.sha256)
                     undo.callback(target.unlink, missing_ok=True)
                 part.rename(target)
-            _flush_folder(self._store)
+            flush_folder(self._store)
             undo.pop_all()
             for one in staged:
                 self._pins[one.sha256] += 1
@@ -200,40 +232,29 @@ class Files:
             removed += 1
         return removed
 
-    def _check_room(self, size: int) -> None:
-        disk = os.statvfs(self._home)
-        free = disk.f_bavail * disk.f_frsize
-        if free < size + self._limits.spare_bytes:
-            raise MeshError(
-                ErrorCode.UNAVAILABLE,
-                f"The disk of this node has {free:,} bytes free. These files need {size:,}, and spare_bytes keeps "
-                f"{self._limits.spare_bytes:,} free, so nothing was copied. Free some space, then call again.",
-                {"free": free, "needed": size},
-            )
-
-    # --- landing -----------------------------------------------------------------------------------------------------
+    # --- landing ----------------------------------------------------------------------------------------------------
 
     def _land(self, folder: Path, attachments: Sequence[Attachment], watch: Watch) -> tuple[str, ...]:
         paths = tuple(str(_place(folder, one, ())) for one in attachments)
         if os.path.lexists(folder):
             self._check_landed(folder, attachments, watch)
             return paths
-        _private_folder(self._inbox)
-        _private_folder(folder.parent)
+        private_folder(self._inbox)
+        private_folder(folder.parent)
         fresh = folder.with_name(f"{folder.name}.new")
         if os.path.lexists(fresh):
             shutil.rmtree(fresh)
-        self._check_room(sum(one.size for one in attachments))
+        check_room(self._home, sum(one.size for one in attachments), self._limits.spare_bytes)
         with contextlib.ExitStack() as undo:
             undo.callback(shutil.rmtree, fresh, ignore_errors=True)
             fresh.mkdir(mode=0o700)
             for one in attachments:
                 self._unpack(one, fresh, watch)
-            _flush_folder(fresh)
+            flush_folder(fresh)
             watch.step(str(folder), 0)
             fresh.rename(folder)
             undo.pop_all()
-        _flush_folder(folder.parent)
+        flush_folder(folder.parent)
         return paths
 
     def _check_landed(self, folder: Path, attachments: Sequence[Attachment], watch: Watch) -> None:
@@ -278,30 +299,6 @@ def _place(folder: Path, one: Attachment, parts: tuple[str, ...]) -> Path:
 def _attachment(plan: Plan, sha256: str) -> Attachment:
     entries = len(plan.parts) if plan.folder else 0
     return Attachment(name=plan.name, sha256=sha256, size=plan.size, folder=plan.folder, entries=entries)
-
-
-def _private_folder(folder: Path) -> None:
-    """Makes `folder` 0700 unless it is there; UNAVAILABLE when something else is there."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not stat.S_ISDIR(folder.lstat().st_mode):
-        message = f"{folder} is not a folder of this node, so no files can be kept there. Move it away."
-        raise MeshError(ErrorCode.UNAVAILABLE, message, {"path": str(folder)})
-
-
-def _flush_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        flush(opened)
-    finally:
-        os.close(opened)
-
-
-def _disk_error(error: OSError, home: Path) -> MeshError:
-    if error.errno in _FULL:
-        what = f"The disk of this node is full, or its quota is used up ({home}). Free some space"
-    else:
-        what = f"This node cannot write to {home} ({error.strerror}). See what is wrong there"
-    return MeshError(ErrorCode.UNAVAILABLE, f"{what}, then call again; nothing of the message was kept.")
 
 
 def _silent(_path: str, _done: int) -> None:

@@ -38,6 +38,23 @@ class FileStore(Protocol):
     async def land(self, session_id: str, message_id: str, attachments: Sequence[Attachment]) -> tuple[str, ...]: ...
 
 
+class Quarantine(Protocol):
+    """Where content is kept under its hash, until no message refers to it; a pin keeps it besides. All of it blocks."""
+
+    def adopt(self, part: Path, sha256: str) -> None:
+        """Takes over a file whose bytes have that hash and are on the disk, and pins it."""
+        ...
+
+    def pin(self, sha256: str) -> bool:
+        """One more pin; False when there is nothing under that hash."""
+        ...
+
+    def unpin(self, sha256: str) -> None: ...
+    def open(self, sha256: str) -> int:
+        """A descriptor to read from; NOT_FOUND when there is nothing under that hash."""
+        ...
+
+
 class Approvals(Protocol):
     """Asks the person."""
 

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message as WireMessage
 
 from node import codec_mesh, errmap
-from node.certificates import is_issued_for, target_name
+from node.certificates import is_issued_for
 from node.changes import Changes
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.links import LinkEnd, dial_target, end_of_call, pause_s
+from node.core.links import LinkEnd, end_of_call, pause_s
 from node.core.mesh import TLS, Greeting, Link, LinkState, NodeKey, Peer
-from node.grpc_setup import aio, grpc
+from node.grpc_setup import aio
 from node.ports import Clock, Entropy
 from node.ports_mesh import PeerBook
+from node.rpc_dial import Line, dial
 from node.version import VERSION
 from node.wire.v1 import mesh_pb2 as pb
 from node.wire.v1.mesh_pb2_grpc import MeshServiceStub
 
-PING_MS: Final = 10_000
-PING_TIMEOUT_MS: Final = 5_000
 # However often addresses are announced, a peer is not dialled more often.
 _BREATH_S: Final = 0.2
 _TICK_S: Final = 1.0
@@ -44,24 +44,6 @@ R = TypeVar("R", bound=WireMessage)
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True, kw_only=True)
-class _Line:
-    """One peer's link at work. `scope` is the deadline of what goes on now, `anew` why it was cut short."""
-
-    peer: Peer
-    link: Link
-    hints: tuple[str, ...] = ()
-    kicked: asyncio.Event = field(default_factory=asyncio.Event)
-    task: asyncio.Task[None] | None = None
-    channel: aio.Channel | None = None
-    scope: asyncio.Timeout | None = None
-    anew: str = ""
-    # Which key of this node's it is dialled with.
-    key: int = 0
-    # The certificate that it is shown; another than the key's own one only if it made that itself.
-    shown: str = ""
-
-
 class LinkKeeper:
     """The outbound channels, one for each wanted peer; works while `run` does."""
 
@@ -74,7 +56,7 @@ class LinkKeeper:
         self._clock = clock
         self._entropy = entropy
         self._limits = limits
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, Line] = {}
         self._group: asyncio.TaskGroup | None = None
         self._changes = Changes()
 
@@ -99,7 +81,7 @@ class LinkKeeper:
                 self._drop(peer.id)
                 line = None
             if line is None:
-                line = _Line(peer=peer, link=replace(_OFF, since_us=self._clock.wall_us()), hints=hints)
+                line = Line(peer=peer, link=replace(_OFF, since_us=self._clock.wall_us()), hints=hints)
                 self._lines[peer.id] = line
                 self._start(line)
                 continue
@@ -120,13 +102,40 @@ class LinkKeeper:
         """The channel of a link that is up, good for as long as the link; UNAVAILABLE says why there is none."""
         line = self._lines.get(peer_id)
         if line is None or line.channel is None:
-            link = self.link(peer_id)
-            raise MeshError(
-                ErrorCode.UNAVAILABLE,
-                f"The other node is not connected ({link.state.value}: {link.why or 'being dialled'}). Nothing was "
-                "done; `helio peers` shows the links.",
-            )
+            raise self._not_connected(peer_id)
         return line.channel
+
+    @asynccontextmanager
+    async def extra_channel(self, peer_id: str) -> AsyncIterator[aio.Channel]:
+        """A second channel beside a link that is up, for what would keep others waiting on the first.
+
+        Its block ends with UNAVAILABLE when the link does, and at once when there is none.
+        """
+        line = self._lines.get(peer_id)
+        if line is None or line.channel is None:
+            raise self._not_connected(peer_id)
+        channel = self._dial(line, line.link.address)
+        scope = asyncio.timeout(None)
+        try:
+            async with scope:
+                line.extras.add(scope)
+                try:
+                    yield channel
+                finally:
+                    line.extras.discard(scope)
+                    await channel.close()
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise self._not_connected(peer_id) from error
+
+    def _not_connected(self, peer_id: str) -> MeshError:
+        link = self.link(peer_id)
+        return MeshError(
+            ErrorCode.UNAVAILABLE,
+            f"The other node is not connected ({link.state.value}: {link.why or 'being dialled'}). Nothing was "
+            "done; `helio peers` shows the links.",
+        )
 
     def awake(self) -> None:
         """This machine slept: the other ends may have given its connections up, so every link is made anew."""
@@ -146,7 +155,7 @@ class LinkKeeper:
                 line.task = None
                 self._stand(line, LinkState.OFF, why="this node is stopping")
 
-    def _start(self, line: _Line) -> None:
+    def _start(self, line: Line) -> None:
         if self._group is not None:
             line.task = self._group.create_task(self._keep(line))
 
@@ -179,7 +188,7 @@ class LinkKeeper:
         awake_us = int(asyncio.get_running_loop().time() * _SECOND_US)
         return self._clock.boottime_us(), self._clock.wall_us(), awake_us
 
-    async def _keep(self, line: _Line) -> None:
+    async def _keep(self, line: Line) -> None:
         now = asyncio.get_running_loop().time
         attempt, good = 0, now()
         while True:
@@ -204,7 +213,7 @@ class LinkKeeper:
                 continue
             await asyncio.sleep(max(0.0, begin + _BREATH_S - now()))
 
-    async def _round(self, line: _Line) -> LinkEnd:
+    async def _round(self, line: Line) -> LinkEnd:
         """Tries each address in turn until one is up; returns when that is over, or when all have failed."""
         ends: list[LinkEnd] = []
         most = 2 * self._limits.peer_addresses
@@ -218,14 +227,14 @@ class LinkKeeper:
         told = next((end for end in ends if end.refused), ends[0])
         return told if len(ends) == 1 else replace(told, why=f"{told.why}; {len(ends)} addresses were tried")
 
-    async def _connect(self, line: _Line, address: str) -> LinkEnd:
+    async def _connect(self, line: Line, address: str) -> LinkEnd:
         """Dials with the key that the peer holds; refused, with later ones: its answer to those may have been lost."""
         line.key = self._held(line.peer)
         while (end := await self._show(line, address)).refused and not end.was_up and line.key < len(self._own) - 1:
             line.key += 1
         return end
 
-    async def _show(self, line: _Line, address: str) -> LinkEnd:
+    async def _show(self, line: Line, address: str) -> LinkEnd:
         """Dials with the certificate that the peer made for the key, if any; refused, with the self-signed one."""
         own = self._own[line.key].certificate
         if is_issued_for(own, line.peer.issued):
@@ -236,9 +245,9 @@ class LinkKeeper:
         line.shown = own
         return await self._try(line, address)
 
-    async def _try(self, line: _Line, address: str) -> LinkEnd:
+    async def _try(self, line: Line, address: str) -> LinkEnd:
         try:
-            channel = self._dial(line.peer, address, self._own[line.key].key, line.shown)
+            channel = self._dial(line, address)
         except MeshError as error:
             return LinkEnd(why=error.message)
         if line.link.state is LinkState.OFF:
@@ -269,6 +278,10 @@ class LinkKeeper:
             end = LinkEnd(why="the other node ended the link", was_up=True)
         finally:
             line.scope = line.channel = None
+            # Taken out here: a scope which is about to expire takes no other time.
+            extras, line.extras = line.extras, set()
+            for extra in extras:
+                extra.reschedule(asyncio.get_running_loop().time())
             await channel.close()
         return end
 
@@ -277,9 +290,7 @@ class LinkKeeper:
         newest = len(self._own) - 1
         return next((i for i, key in enumerate(self._own) if key.fingerprint == peer.holds), newest)
 
-    async def _hand_on(
-        self, line: _Line, rekey: aio.UnaryUnaryMultiCallable[pb.RekeyRequest, pb.RekeyResponse]
-    ) -> bool:
+    async def _hand_on(self, line: Line, rekey: aio.UnaryUnaryMultiCallable[pb.RekeyRequest, pb.RekeyResponse]) -> bool:
         """Tells a peer that knows an older key of this node's of the next one; True when it has to be dialled anew."""
         index, newest = line.key, len(self._own) - 1
         if index == newest:
@@ -293,7 +304,7 @@ class LinkKeeper:
         line.peer = await self._book.told(line.peer.id, self._own[index + 1].certificate)
         return True
 
-    async def _take(self, line: _Line, issued: str) -> bool:
+    async def _take(self, line: Line, issued: str) -> bool:
         """Keeps what the peer made for this node's key; True when it is to be shown, which the peer waits for."""
         own = self._own[line.key].certificate
         if issued and not is_issued_for(own, issued):
@@ -306,7 +317,7 @@ class LinkKeeper:
         # After a refusal the next one waits until the link is made again: a peer may refuse them all.
         return bool(issued) and line.shown == own and not refused
 
-    async def _hold(self, line: _Line, address: str, channel: aio.Channel, scope: asyncio.Timeout) -> None:
+    async def _hold(self, line: Line, address: str, channel: aio.Channel, scope: asyncio.Timeout) -> None:
         """Returns when the other end ends the link well; each beat puts the deadline of `scope` off."""
         now = asyncio.get_running_loop().time
         stub = MeshServiceStub(channel)
@@ -362,7 +373,7 @@ class LinkKeeper:
             # The disk, most likely: the link is as good as before.
             _log.warning("what a peer said could not be recorded: %s", error.message)
 
-    def _overdue(self, line: _Line, address: str) -> LinkEnd:
+    def _overdue(self, line: Line, address: str) -> LinkEnd:
         was_up = line.channel is not None
         if line.anew:
             return LinkEnd(why=f"{line.anew}; the link is being made anew", was_up=was_up)
@@ -370,27 +381,10 @@ class LinkKeeper:
             return LinkEnd(why=f"no sign of life from {address} for {self._limits.link_dead_s} s", was_up=True)
         return LinkEnd(why=f"{address} does not answer")
 
-    def _dial(self, peer: Peer, address: str, key: bytes, shown: str) -> aio.Channel:
-        credentials = grpc.ssl_channel_credentials(peer.certificate.encode("ascii"), key, shown.encode("ascii"))
-        options = (
-            # The one certificate is the root, so nothing else passes; its name is asked for all the same.
-            ("grpc.ssl_target_name_override", target_name(peer.spki)),
-            ("grpc.keepalive_time_ms", PING_MS),
-            ("grpc.keepalive_timeout_ms", PING_TIMEOUT_MS),
-            ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.http2.max_pings_without_data", 0),
-            ("grpc.min_reconnect_backoff_ms", 1_000 * self._limits.link_dial_s),
-            ("grpc.max_receive_message_length", self._limits.mesh_message_bytes),
-            ("grpc.max_send_message_length", self._limits.mesh_message_bytes),
-            ("grpc.max_metadata_size", errmap.METADATA_BYTES),
-            ("grpc.enable_http_proxy", 0),
-            ("grpc.enable_retries", 0),
-            # Links share neither a connection nor the back-off after a failed one.
-            ("grpc.use_local_subchannel_pool", 1),
-        )
-        return aio.secure_channel(dial_target(address), credentials, options=options)
+    def _dial(self, line: Line, address: str) -> aio.Channel:
+        return dial(line.peer, address, key=self._own[line.key].key, shown=line.shown, limits=self._limits)
 
-    def _stand(self, line: _Line, state: LinkState, why: str = "") -> None:
+    def _stand(self, line: Line, state: LinkState, why: str = "") -> None:
         since_us = line.link.since_us if line.link.state is state else self._clock.wall_us()
         line.link = Link(state=state, since_us=since_us, address=line.link.address, why=why)
         self._changes.happened()

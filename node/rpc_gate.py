@@ -122,7 +122,7 @@ class Gate:
                 await context.send_initial_metadata(())
                 async with aclosing(answers(caller, given)) as stream:
                     async for item in stream:
-                        await context.write(item if isinstance(item, bytes) else item.SerializeToString())
+                        await self._send(context, caller, item)
 
         return self._handler(request.DESCRIPTOR.name, work, None)
 
@@ -140,7 +140,7 @@ class Gate:
                 await context.send_initial_metadata(())
                 async with aclosing(answers(caller, _messages(first, context))) as stream:
                     async for item in stream:
-                        await context.write(item if isinstance(item, bytes) else item.SerializeToString())
+                        await self._send(context, caller, item)
 
         return self._handler(name, work, None)
 
@@ -242,6 +242,25 @@ class Gate:
             await self.note("oversized", caller.spki, caller.address)
             raise
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "The call came without a message. Nothing was done.")
+
+    async def _send(
+        self, context: aio.ServicerContext[bytes, bytes], caller: Caller, item: WireMessage | bytes
+    ) -> None:
+        """One answer, which the peer has to take within limits.mesh_idle_s."""
+        seconds = self._limits.mesh_idle_s
+        scope = asyncio.timeout(seconds)
+        try:
+            async with scope:
+                await context.write(item if isinstance(item, bytes) else item.SerializeToString())
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise await self.idle(caller, "unread", f"Nothing of the answer was taken for {seconds} s.") from error
+
+    async def idle(self, caller: Caller, reason: str, what: str) -> MeshError:
+        """The end of a call on which nothing moves, written down."""
+        await self.note(reason, caller.spki, caller.address)
+        return MeshError(ErrorCode.UNAVAILABLE, f"{what} The call was ended; begin it again.", {REASON: reason})
 
     def _end(self, spki: str) -> None:
         now = asyncio.get_running_loop().time()

@@ -61,6 +61,14 @@ class Limits:
     folder_path_bytes: int = 512
     path_chars: int = 1_024
     spare_bytes: int = 67_108_864
+    # Content that a peer sends: how many unfinished parts of it are kept, and how many messages' worth of bytes that
+    # no message has claimed, for how long.
+    parcels_per_peer: int = 4
+    parcel_messages: int = 4
+    parcel_keep_s: int = 86_400
+    # After a crash no more than this is sent again.
+    parcel_sync_bytes: int = 33_554_432
+    transfers_listed: int = 256
     peers: int = 10_000
     peers_pinned: int = 1_000
     peers_turn_s: int = 60
@@ -72,6 +80,7 @@ class Limits:
     mesh_call_s: int = 10
     mesh_calls_per_peer: int = 16
     mesh_handshake_s: int = 5
+    mesh_idle_s: int = 20
     link_dial_s: int = 3
     link_beat_s: int = 5
     link_dead_s: int = 12
