@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from node.core.mirror import Mirror
 from node.core.model import Exchange
 from node.core.panel import PanelRow
-from node.core.views_mirror import MirrorView
+from node.core.views_mirror import MirrorEvent, MirrorView
 
 # --- mirrors ---------------------------------------------------------------------------------------------------------
 
@@ -89,4 +90,15 @@ class PanelSource(Protocol):
 
     async def fresh(self) -> None:
         """Returns when the panel is no older than this call."""
+        ...
+
+
+class MirrorWatch(Protocol):
+    """What mirrored servers show, to whoever at this machine looks."""
+
+    def watch(self, peer_id: str, *, panel: bool, timeline: bool, tail: int) -> AsyncGenerator[MirrorEvent, None]:
+        """What that server shows, on and on: how the stream stands, the panel and its changes, rows of the timeline.
+
+        The timeline begins with its last `tail` rows. NOT_FOUND once the server is mirrored no more.
+        """
         ...

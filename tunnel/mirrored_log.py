@@ -69,6 +69,7 @@ class MirroredLog:
         # From here up to `next` every row follows the one before it.
         self.since = 0
         self.breaks_total = 0
+        self.rows_total = 0
         self.breaks: deque[Break] = deque(maxlen=BREAKS_KEPT)
         self.rows: deque[LogRow] = deque(maxlen=keep)
         self._last: bytes | None = None
@@ -92,6 +93,7 @@ class MirroredLog:
             return ()
         taken = [row for at, data in enumerate(batch.rows) if (row := self._row(batch, at, data)) is not None]
         self.rows.extend(taken)
+        self.rows_total += len(taken)
         return tuple(taken)
 
     def heard(self, size: int) -> bool:

@@ -14,14 +14,19 @@ class Pace:
 
     def take(self, now_s: float) -> bool:
         """Whether it may happen now; if so, it counts."""
-        if self.wait_s(now_s) > 0:
+        self._refill(now_s)
+        if self._left < 1:
             return False
         self._left -= 1
         return True
 
-    def wait_s(self, now_s: float) -> float:
-        """How long until it may happen; 0 for now."""
+    def spend(self, now_s: float) -> float:
+        """It happens now, whatever the pace; how long to rest before the next time."""
+        self._refill(now_s)
+        self._left -= 1
+        return max(0.0, -self._left / self._per_s)
+
+    def _refill(self, now_s: float) -> None:
         if self._at is not None:
             self._left = min(self._burst, self._left + max(0.0, now_s - self._at) * self._per_s)
         self._at = now_s
-        return max(0.0, (1 - self._left) / self._per_s)

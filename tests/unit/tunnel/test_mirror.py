@@ -195,8 +195,13 @@ def test_only_texts_that_a_row_commits_to_are_taken_and_they_are_cut() -> None:
 def test_a_pace_allows_a_burst_and_then_so_many_a_second() -> None:
     pace = Pace(2.0, 3)
     assert [pace.take(10.0) for _ in range(4)] == [True, True, True, False]
-    assert pace.wait_s(10.0) == pytest.approx(0.5)
     assert (pace.take(10.4), pace.take(10.5), pace.take(10.6)) == (False, True, False)
     assert [pace.take(99.0) for _ in range(4)] == [True, True, True, False]
     # A clock that goes back gives nothing away.
     assert not pace.take(50.0)
+
+
+def test_who_keeps_to_a_pace_is_told_how_long_to_rest() -> None:
+    pace = Pace(2.0, 2)
+    assert [pace.spend(10.0) for _ in range(4)] == [0.0, 0.0, 0.5, 1.0]
+    assert pace.spend(11.0) == pytest.approx(0.5)
