@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from node.core.mirror import Mirror
-from node.core.views_mirror import MirrorView
+from node.core.model import Exchange
+from node.core.panel import PanelRow
+from node.core.views_mirror import MirrorEvent, MirrorView
 
 # --- mirrors ---------------------------------------------------------------------------------------------------------
 
@@ -15,6 +19,9 @@ class MirrorReader(Protocol):
 
     def mirrors(self) -> tuple[Mirror, ...]: ...
     def mirror(self, peer_id: str) -> Mirror | None: ...
+    def panel_exchanges(self, limit: int) -> tuple[Exchange, ...]: ...
+    def panel_exchange_count(self) -> int: ...
+    def last_said(self, exchange_id: str) -> str: ...
 
 
 class MirrorTx(MirrorReader, Protocol):
@@ -58,4 +65,40 @@ class ActiveMirrors(Protocol):
 
     async def next_change(self, seen: int) -> int:
         """The generation, once it is another than `seen`."""
+        ...
+
+
+class PanelSource(Protocol):
+    """The rows of this node's own panel, while somebody watches."""
+
+    @property
+    def rows(self) -> tuple[PanelRow, ...]: ...
+    @property
+    def left_out(self) -> int:
+        """How many rows there are besides."""
+        ...
+
+    @property
+    def generation(self) -> int: ...
+    async def next_change(self, seen: int) -> int:
+        """The generation, once it is another than `seen`."""
+        ...
+
+    def watched(self) -> AbstractContextManager[None]:
+        """The panel follows what happens for the length of the block."""
+        ...
+
+    async def fresh(self) -> None:
+        """Returns when the panel is no older than this call."""
+        ...
+
+
+class MirrorWatch(Protocol):
+    """What mirrored servers show, to whoever at this machine looks."""
+
+    def watch(self, peer_id: str, *, panel: bool, timeline: bool, tail: int) -> AsyncGenerator[MirrorEvent, None]:
+        """What that server shows, on and on: how the stream stands, the panel and its changes, rows of the timeline.
+
+        The timeline begins with its last `tail` rows. NOT_FOUND once the server is mirrored no more.
+        """
         ...

@@ -21,6 +21,7 @@ from node.mesh import Mesh
 from node.platform import clocks
 from node.ports_mesh import PairingWish
 from node.vault import FILES_ALONE
+from tests.integration.mesh import Mesh as Heart
 from tests.integration.mesh import running
 from tests.pairing_nodes import FragileStore
 from tests.peer_twin import ShiftedClock
@@ -83,6 +84,7 @@ class MeshNode:
     """A mesh at work until `stop`."""
 
     mesh: Mesh
+    heart: Heart
     network: Network
     store: FragileStore
     work: asyncio.Task[None]
@@ -114,8 +116,9 @@ async def mesh_node(
     config: MeshConfig = QUIET,
     limits: Limits = QUICK,
     survey: Callable[[], Sequence[Interface]] = lambda: (LOOPBACK,),
+    compose: Callable[[Mesh, Heart], None] = lambda _mesh, _heart: None,
 ) -> AsyncIterator[MeshNode]:
-    """The mesh of a new node in that folder, at work."""
+    """The mesh of a node in that folder, at work; `compose` may give it more to serve before it is."""
     async with running(folder, limits=limits) as heart, asyncio.TaskGroup() as group:
         store, network = FragileStore(heart.store), Network()
         kept = identity.kept(_made(folder / "identity"), now_us=clocks.wall_us(), entropy=os.urandom)
@@ -125,7 +128,8 @@ async def mesh_node(
             discover=network.made, survey=survey,
         )  # fmt: skip
         await mesh.peers.load()
-        node = MeshNode(mesh=mesh, network=network, store=store, work=group.create_task(mesh.run()))
+        compose(mesh, heart)
+        node = MeshNode(mesh=mesh, heart=heart, network=network, store=store, work=group.create_task(mesh.run()))
         try:
             await network.begun.wait()
             yield node

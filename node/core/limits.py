@@ -93,6 +93,10 @@ class Limits:
     forwards_per_minute: int = 6_000
     directory_sessions: int = 256
     mirrors: int = 32
+    mirror_rows_kept: int = 500
+    panel_rows: int = 1_000
+    watches_per_minute: int = 30
+    watch_frames_per_s: int = 40
     pairing_window_s: int = 120
     pairing_runs_per_hour: int = 20
     pairing_burned_codes: int = 3

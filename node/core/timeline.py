@@ -40,7 +40,7 @@ SALT_BYTES: Final = 16
 LEGS: Final = frozenset({"local", "egress", "ingress"})
 SCAN_STATUSES: Final = frozenset({"clean", "flagged", "unavailable", "skipped"})
 
-_is_origin = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}", re.ASCII).fullmatch
+is_origin = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}", re.ASCII).fullmatch
 _CODE_FIELDS: Final = ("engine", "decision", "reason", "kind")
 _TOKEN_FIELDS: Final = (
     *("boot", "sw", "policy", "msg", "conv", "parent", "root"),
@@ -159,7 +159,7 @@ class Head:
     frontier: merkle.Frontier
 
     def __post_init__(self) -> None:
-        if _is_origin(self.origin) is None:
+        if is_origin(self.origin) is None:
             refuse("log", f"{self.origin!r} is not a log origin such as local/<node id>/<epoch>")
         if self.size < 0 or len(self.frontier) != self.size.bit_count() or (self.last is None) != (self.size == 0):
             refuse("head", f"a log of {self.size} rows cannot have this last leaf and frontier")

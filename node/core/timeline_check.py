@@ -73,7 +73,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Header:
+class Header:
     """The fields of a row that the chain stands on."""
 
     log: str
@@ -99,7 +99,7 @@ class Verifier:
         self._origin = origin
         self._first = self._head.size
         self._checkpoints = checkpoints or {}
-        self._before: _Header | None = None
+        self._before: Header | None = None
         self._problem: Problem | None = None
         self._steps: list[ClockStep] = []
         self._steps_total = 0
@@ -149,19 +149,9 @@ class Verifier:
         leaf = merkle.leaf_hash(data)
         if leaf != stored_leaf:
             return _problem(seq, ProblemCode.EDITED, "its bytes do not have the hash that was stored with them")
-        try:
-            fields = decode(data)
-        except MeshError as error:
-            return _problem(seq, ProblemCode.NOT_CANONICAL, error.message)
-        if fields.get("v") != SCHEMA_VERSION:
-            return _problem(seq, ProblemCode.UNKNOWN_VERSION, f"this version reads rows of schema {SCHEMA_VERSION}")
-        header = _header(fields)
-        if header is None:
-            return _problem(seq, ProblemCode.NOT_CANONICAL, "a field that every row has is absent or of another type")
-        if header.log != self._origin:
-            return _problem(seq, ProblemCode.FOREIGN, f"it was written for the log {header.log}")
-        if header.seq != seq:
-            return _problem(seq, ProblemCode.RENUMBERED, f"it was written as row {header.seq}")
+        header = read_row(self._origin, seq, data)
+        if isinstance(header, Problem):
+            return header
         if header.prev != (self._head.last.hex() if self._head.last is not None else None):
             return _problem(seq, ProblemCode.CHAIN_BROKEN, "the row before it is not the one it was written after")
         grown = merkle.grow(expected, self._head.frontier, leaf)
@@ -181,7 +171,7 @@ class Verifier:
         self._problem = _problem(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
         return self._problem
 
-    def _watch_clock(self, now: _Header) -> None:
+    def _watch_clock(self, now: Header) -> None:
         before, self._before = self._before, now
         if before is None:
             return
@@ -208,7 +198,25 @@ class Verifier:
             self._warnings.append("more warnings were left out")
 
 
-def _header(fields: Mapping[str, JsonValue]) -> _Header | None:
+def read_row(origin: str, seq: int, data: bytes) -> Header | Problem:
+    """What the chain stands on in the bytes of that log's row of that number, or what is wrong with them alone."""
+    try:
+        fields = decode(data)
+    except MeshError as error:
+        return _problem(seq, ProblemCode.NOT_CANONICAL, error.message)
+    if fields.get("v") != SCHEMA_VERSION:
+        return _problem(seq, ProblemCode.UNKNOWN_VERSION, f"this version reads rows of schema {SCHEMA_VERSION}")
+    header = _header(fields)
+    if header is None:
+        return _problem(seq, ProblemCode.NOT_CANONICAL, "a field that every row has is absent or of another type")
+    if header.log != origin:
+        return _problem(seq, ProblemCode.FOREIGN, f"it was written for the log {header.log}")
+    if header.seq != seq:
+        return _problem(seq, ProblemCode.RENUMBERED, f"it was written as row {header.seq}")
+    return header
+
+
+def _header(fields: Mapping[str, JsonValue]) -> Header | None:
     get = fields.get
     log, seq, prev, boot, row = get("log"), get("seq"), get("prev"), get("boot"), get("row")
     ts, mono = get("ts"), get("mono")
@@ -221,7 +229,7 @@ def _header(fields: Mapping[str, JsonValue]) -> _Header | None:
         and isinstance(boot, str)
         and isinstance(row, str)
     ):
-        return _Header(log=log, seq=seq, prev=prev, ts=ts, mono=mono, boot=boot, row=row)
+        return Header(log=log, seq=seq, prev=prev, ts=ts, mono=mono, boot=boot, row=row)
     return None
 
 

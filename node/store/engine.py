@@ -102,6 +102,7 @@ class SqliteStore:
         self._ready = threading.Condition()
         self._closing = False
         self._last_error: str | None = None
+        self._told: list[Callable[[], None]] = []
         self._thread = threading.Thread(target=self._write_loop, name="helio-write", daemon=True)
         self._thread.start()
 
@@ -120,6 +121,10 @@ class SqliteStore:
                 "file is damaged, move it away with its -wal file and keep both as evidence.",
             ) from error
         return cls(writer, reader, settings, row_clock, entropy)
+
+    def listen(self, told: Callable[[], None]) -> None:
+        """`told` is called on the event loop after every commit, and does no more than note it."""
+        self._told.append(told)
 
     @property
     def writable(self) -> bool:
@@ -184,7 +189,7 @@ class SqliteStore:
                 batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._settings.max_batch))]
             self._commit(batch)
             try:
-                self._loop.call_soon_threadsafe(_resolve, batch)
+                self._loop.call_soon_threadsafe(self._resolve, batch)
             except RuntimeError:
                 # The loop is gone: nobody waits for these results any more, and they are on disk.
                 _log.warning("%d commands were committed while the node was stopping", len(batch))
@@ -198,6 +203,12 @@ class SqliteStore:
         except (sqlite3.Error, MeshError) as error:
             # A MeshError here is no command's: the head as stored does not fit itself.
             self._fail(batch, error)
+
+    def _resolve(self, batch: list[_Pending[object]]) -> None:
+        for pending in batch:
+            pending.resolve()
+        for told in self._told:
+            told()
 
     def _try(self, batch: list[_Pending[object]], *, guarded: bool) -> bool:
         """Commits what succeeds; unguarded, it undoes all and gives False when a command that failed had written."""
@@ -244,11 +255,6 @@ class SqliteStore:
         for pending in batch:
             if pending.error is None:
                 pending.error = unavailable(error)
-
-
-def _resolve(batch: list[_Pending[object]]) -> None:
-    for pending in batch:
-        pending.resolve()
 
 
 def _open(path: Path, settings: StoreSettings) -> sqlite3.Connection:

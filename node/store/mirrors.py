@@ -5,6 +5,10 @@ from __future__ import annotations
 import sqlite3
 
 from node.core.mirror import Mirror
+from node.core.model import Exchange
+from node.store.rows import EXCHANGE_COLUMNS, exchange_of
+
+_TO_BE_SHOWN = "COALESCE(reason, '') <> 'withheld'"
 
 
 class MirrorReader:
@@ -21,6 +25,28 @@ class MirrorReader:
         """The mirror of that server."""
         row = self._db.execute("SELECT peer, paused, added_us FROM mirrors WHERE peer = ?", (peer_id,)).fetchone()
         return _mirror_of(row) if row else None
+
+    def panel_exchanges(self, limit: int) -> tuple[Exchange, ...]:
+        """Exchanges to be shown, open ones first, then newest change first; not those whose opening was withheld."""
+        rows = self._db.execute(
+            f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE {_TO_BE_SHOWN} "
+            "ORDER BY closed, changed_us DESC, id LIMIT ?",
+            (limit,),
+        )
+        return tuple(exchange_of(row) for row in rows)
+
+    def panel_exchange_count(self) -> int:
+        """How many there are."""
+        row = self._db.execute(f"SELECT COUNT(*) AS n FROM exchanges WHERE {_TO_BE_SHOWN}").fetchone()
+        return int(row["n"])
+
+    def last_said(self, exchange_id: str) -> str:
+        """The newest text in an exchange that was not withheld; empty when there is none."""
+        row = self._db.execute(
+            "SELECT body FROM messages WHERE exchange = ? AND screened <> 'withhold' ORDER BY number DESC LIMIT 1",
+            (exchange_id,),
+        ).fetchone()
+        return str(row["body"]) if row else ""
 
 
 class MirrorTx(MirrorReader):

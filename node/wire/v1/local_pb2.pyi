@@ -976,3 +976,189 @@ class AnswerPairingRequest(_message.Message):
 class AnswerPairingResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
+
+class AddMirrorRequest(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    def __init__(self, peer: _Optional[str] = ...) -> None: ...
+
+class AddMirrorResponse(_message.Message):
+    __slots__ = ("mirror",)
+    MIRROR_FIELD_NUMBER: _ClassVar[int]
+    mirror: Mirror
+    def __init__(self, mirror: _Optional[_Union[Mirror, _Mapping]] = ...) -> None: ...
+
+class RemoveMirrorRequest(_message.Message):
+    __slots__ = ("peer",)
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    def __init__(self, peer: _Optional[str] = ...) -> None: ...
+
+class RemoveMirrorResponse(_message.Message):
+    __slots__ = ("mirror",)
+    MIRROR_FIELD_NUMBER: _ClassVar[int]
+    mirror: Mirror
+    def __init__(self, mirror: _Optional[_Union[Mirror, _Mapping]] = ...) -> None: ...
+
+class SetMirrorRequest(_message.Message):
+    __slots__ = ("peer", "paused")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    paused: bool
+    def __init__(self, peer: _Optional[str] = ..., paused: _Optional[bool] = ...) -> None: ...
+
+class SetMirrorResponse(_message.Message):
+    __slots__ = ("mirror",)
+    MIRROR_FIELD_NUMBER: _ClassVar[int]
+    mirror: Mirror
+    def __init__(self, mirror: _Optional[_Union[Mirror, _Mapping]] = ...) -> None: ...
+
+class ListMirrorsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListMirrorsResponse(_message.Message):
+    __slots__ = ("mirrors",)
+    MIRRORS_FIELD_NUMBER: _ClassVar[int]
+    mirrors: _containers.RepeatedCompositeFieldContainer[Mirror]
+    def __init__(self, mirrors: _Optional[_Iterable[_Union[Mirror, _Mapping]]] = ...) -> None: ...
+
+class Mirror(_message.Message):
+    __slots__ = ("id", "shown", "name", "paused", "added_us", "got", "link", "link_since_us", "link_address", "link_why")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SHOWN_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PAUSED_FIELD_NUMBER: _ClassVar[int]
+    ADDED_US_FIELD_NUMBER: _ClassVar[int]
+    GOT_FIELD_NUMBER: _ClassVar[int]
+    LINK_FIELD_NUMBER: _ClassVar[int]
+    LINK_SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    LINK_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    LINK_WHY_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    shown: str
+    name: str
+    paused: bool
+    added_us: int
+    got: _containers.RepeatedScalarFieldContainer[str]
+    link: str
+    link_since_us: int
+    link_address: str
+    link_why: str
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., name: _Optional[str] = ..., paused: _Optional[bool] = ..., added_us: _Optional[int] = ..., got: _Optional[_Iterable[str]] = ..., link: _Optional[str] = ..., link_since_us: _Optional[int] = ..., link_address: _Optional[str] = ..., link_why: _Optional[str] = ...) -> None: ...
+
+class WatchMirrorRequest(_message.Message):
+    __slots__ = ("peer", "panel", "timeline", "tail")
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    PANEL_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_FIELD_NUMBER: _ClassVar[int]
+    TAIL_FIELD_NUMBER: _ClassVar[int]
+    peer: str
+    panel: bool
+    timeline: bool
+    tail: int
+    def __init__(self, peer: _Optional[str] = ..., panel: _Optional[bool] = ..., timeline: _Optional[bool] = ..., tail: _Optional[int] = ...) -> None: ...
+
+class WatchMirrorResponse(_message.Message):
+    __slots__ = ("standing", "panel", "delta", "rows")
+    STANDING_FIELD_NUMBER: _ClassVar[int]
+    PANEL_FIELD_NUMBER: _ClassVar[int]
+    DELTA_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    standing: MirrorStanding
+    panel: MirrorPanel
+    delta: MirrorPanelDelta
+    rows: MirrorRows
+    def __init__(self, standing: _Optional[_Union[MirrorStanding, _Mapping]] = ..., panel: _Optional[_Union[MirrorPanel, _Mapping]] = ..., delta: _Optional[_Union[MirrorPanelDelta, _Mapping]] = ..., rows: _Optional[_Union[MirrorRows, _Mapping]] = ...) -> None: ...
+
+class MirrorStanding(_message.Message):
+    __slots__ = ("state", "why", "grants", "since_us")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    why: str
+    grants: _containers.RepeatedScalarFieldContainer[str]
+    since_us: int
+    def __init__(self, state: _Optional[str] = ..., why: _Optional[str] = ..., grants: _Optional[_Iterable[str]] = ..., since_us: _Optional[int] = ...) -> None: ...
+
+class MirrorPanelRow(_message.Message):
+    __slots__ = ("id", "kind", "title", "state", "opener", "worker", "parent", "last_word", "changed_us")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    OPENER_FIELD_NUMBER: _ClassVar[int]
+    WORKER_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    LAST_WORD_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_US_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    kind: str
+    title: str
+    state: str
+    opener: str
+    worker: str
+    parent: str
+    last_word: str
+    changed_us: int
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., parent: _Optional[str] = ..., last_word: _Optional[str] = ..., changed_us: _Optional[int] = ...) -> None: ...
+
+class MirrorPanel(_message.Message):
+    __slots__ = ("run", "revision", "rows", "left_out")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    revision: int
+    rows: _containers.RepeatedCompositeFieldContainer[MirrorPanelRow]
+    left_out: int
+    def __init__(self, run: _Optional[str] = ..., revision: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[MirrorPanelRow, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
+
+class MirrorPanelDelta(_message.Message):
+    __slots__ = ("from_revision", "revision", "changed", "removed", "left_out")
+    FROM_REVISION_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    from_revision: int
+    revision: int
+    changed: _containers.RepeatedCompositeFieldContainer[MirrorPanelRow]
+    removed: _containers.RepeatedScalarFieldContainer[str]
+    left_out: int
+    def __init__(self, from_revision: _Optional[int] = ..., revision: _Optional[int] = ..., changed: _Optional[_Iterable[_Union[MirrorPanelRow, _Mapping]]] = ..., removed: _Optional[_Iterable[str]] = ..., left_out: _Optional[int] = ...) -> None: ...
+
+class MirrorRows(_message.Message):
+    __slots__ = ("origin", "since", "next", "rows", "breaks", "breaks_total", "missed")
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    BREAKS_FIELD_NUMBER: _ClassVar[int]
+    BREAKS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    MISSED_FIELD_NUMBER: _ClassVar[int]
+    origin: str
+    since: int
+    next: int
+    rows: _containers.RepeatedCompositeFieldContainer[ReadTimelineResponse]
+    breaks: _containers.RepeatedCompositeFieldContainer[MirrorBreak]
+    breaks_total: int
+    missed: int
+    def __init__(self, origin: _Optional[str] = ..., since: _Optional[int] = ..., next: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[ReadTimelineResponse, _Mapping]]] = ..., breaks: _Optional[_Iterable[_Union[MirrorBreak, _Mapping]]] = ..., breaks_total: _Optional[int] = ..., missed: _Optional[int] = ...) -> None: ...
+
+class MirrorBreak(_message.Message):
+    __slots__ = ("first", "last", "code", "words")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    WORDS_FIELD_NUMBER: _ClassVar[int]
+    first: int
+    last: int
+    code: str
+    words: str
+    def __init__(self, first: _Optional[int] = ..., last: _Optional[int] = ..., code: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...

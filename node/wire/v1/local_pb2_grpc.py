@@ -220,6 +220,31 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.FromString,
                 _registered_method=True)
+        self.AddMirror = channel.unary_unary(
+                '/node.wire.v1.LocalService/AddMirror',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddMirrorRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AddMirrorResponse.FromString,
+                _registered_method=True)
+        self.RemoveMirror = channel.unary_unary(
+                '/node.wire.v1.LocalService/RemoveMirror',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveMirrorRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveMirrorResponse.FromString,
+                _registered_method=True)
+        self.SetMirror = channel.unary_unary(
+                '/node.wire.v1.LocalService/SetMirror',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetMirrorRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetMirrorResponse.FromString,
+                _registered_method=True)
+        self.ListMirrors = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListMirrors',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListMirrorsRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListMirrorsResponse.FromString,
+                _registered_method=True)
+        self.WatchMirror = channel.unary_stream(
+                '/node.wire.v1.LocalService/WatchMirror',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.WatchMirrorRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.WatchMirrorResponse.FromString,
+                _registered_method=True)
 
 
 class LocalServiceServicer:
@@ -485,6 +510,41 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AddMirror(self, request, context):
+        """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveMirror(self, request, context):
+        """Mirrors it no more; what is open to it ends.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetMirror(self, request, context):
+        """Pauses a mirror, or lets it go on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListMirrors(self, request, context):
+        """Every mirror with the link to its server.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchMirror(self, request, context):
+        """A server's panel and timeline, live, until it is left.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LocalServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -672,6 +732,31 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.AnswerPairing,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.SerializeToString,
+            ),
+            'AddMirror': grpc.unary_unary_rpc_method_handler(
+                    servicer.AddMirror,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AddMirrorRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddMirrorResponse.SerializeToString,
+            ),
+            'RemoveMirror': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveMirror,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveMirrorRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RemoveMirrorResponse.SerializeToString,
+            ),
+            'SetMirror': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetMirror,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.SetMirrorRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.SetMirrorResponse.SerializeToString,
+            ),
+            'ListMirrors': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListMirrors,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListMirrorsRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListMirrorsResponse.SerializeToString,
+            ),
+            'WatchMirror': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchMirror,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.WatchMirrorRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.WatchMirrorResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1674,6 +1759,141 @@ class LocalService:
             '/node.wire.v1.LocalService/AnswerPairing',
             node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AddMirror(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/AddMirror',
+            node_dot_wire_dot_v1_dot_local__pb2.AddMirrorRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.AddMirrorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveMirror(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RemoveMirror',
+            node_dot_wire_dot_v1_dot_local__pb2.RemoveMirrorRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RemoveMirrorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetMirror(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/SetMirror',
+            node_dot_wire_dot_v1_dot_local__pb2.SetMirrorRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.SetMirrorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListMirrors(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListMirrors',
+            node_dot_wire_dot_v1_dot_local__pb2.ListMirrorsRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListMirrorsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchMirror(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/WatchMirror',
+            node_dot_wire_dot_v1_dot_local__pb2.WatchMirrorRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.WatchMirrorResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -109,6 +109,16 @@ class LocalServiceStub:
     """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
     AnswerPairing: _grpc.UnaryUnaryMultiCallable[_local_pb2.AnswerPairingRequest, _local_pb2.AnswerPairingResponse]
     """What the person says to a question of a run."""
+    AddMirror: _grpc.UnaryUnaryMultiCallable[_local_pb2.AddMirrorRequest, _local_pb2.AddMirrorResponse]
+    """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is."""
+    RemoveMirror: _grpc.UnaryUnaryMultiCallable[_local_pb2.RemoveMirrorRequest, _local_pb2.RemoveMirrorResponse]
+    """Mirrors it no more; what is open to it ends."""
+    SetMirror: _grpc.UnaryUnaryMultiCallable[_local_pb2.SetMirrorRequest, _local_pb2.SetMirrorResponse]
+    """Pauses a mirror, or lets it go on."""
+    ListMirrors: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListMirrorsRequest, _local_pb2.ListMirrorsResponse]
+    """Every mirror with the link to its server."""
+    WatchMirror: _grpc.UnaryStreamMultiCallable[_local_pb2.WatchMirrorRequest, _local_pb2.WatchMirrorResponse]
+    """A server's panel and timeline, live, until it is left."""
 
 @_typing.type_check_only
 class LocalServiceAsyncStub(LocalServiceStub):
@@ -189,6 +199,16 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
     AnswerPairing: _aio.UnaryUnaryMultiCallable[_local_pb2.AnswerPairingRequest, _local_pb2.AnswerPairingResponse]  # type: ignore[assignment]
     """What the person says to a question of a run."""
+    AddMirror: _aio.UnaryUnaryMultiCallable[_local_pb2.AddMirrorRequest, _local_pb2.AddMirrorResponse]  # type: ignore[assignment]
+    """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is."""
+    RemoveMirror: _aio.UnaryUnaryMultiCallable[_local_pb2.RemoveMirrorRequest, _local_pb2.RemoveMirrorResponse]  # type: ignore[assignment]
+    """Mirrors it no more; what is open to it ends."""
+    SetMirror: _aio.UnaryUnaryMultiCallable[_local_pb2.SetMirrorRequest, _local_pb2.SetMirrorResponse]  # type: ignore[assignment]
+    """Pauses a mirror, or lets it go on."""
+    ListMirrors: _aio.UnaryUnaryMultiCallable[_local_pb2.ListMirrorsRequest, _local_pb2.ListMirrorsResponse]  # type: ignore[assignment]
+    """Every mirror with the link to its server."""
+    WatchMirror: _aio.UnaryStreamMultiCallable[_local_pb2.WatchMirrorRequest, _local_pb2.WatchMirrorResponse]  # type: ignore[assignment]
+    """A server's panel and timeline, live, until it is left."""
 
 class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
     """The node's local API."""
@@ -488,5 +508,45 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_local_pb2.AnswerPairingResponse, _abc.Awaitable[_local_pb2.AnswerPairingResponse]]:
         """What the person says to a question of a run."""
+
+    @_abc_1.abstractmethod
+    def AddMirror(
+        self,
+        request: _local_pb2.AddMirrorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.AddMirrorResponse, _abc.Awaitable[_local_pb2.AddMirrorResponse]]:
+        """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is."""
+
+    @_abc_1.abstractmethod
+    def RemoveMirror(
+        self,
+        request: _local_pb2.RemoveMirrorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.RemoveMirrorResponse, _abc.Awaitable[_local_pb2.RemoveMirrorResponse]]:
+        """Mirrors it no more; what is open to it ends."""
+
+    @_abc_1.abstractmethod
+    def SetMirror(
+        self,
+        request: _local_pb2.SetMirrorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.SetMirrorResponse, _abc.Awaitable[_local_pb2.SetMirrorResponse]]:
+        """Pauses a mirror, or lets it go on."""
+
+    @_abc_1.abstractmethod
+    def ListMirrors(
+        self,
+        request: _local_pb2.ListMirrorsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListMirrorsResponse, _abc.Awaitable[_local_pb2.ListMirrorsResponse]]:
+        """Every mirror with the link to its server."""
+
+    @_abc_1.abstractmethod
+    def WatchMirror(
+        self,
+        request: _local_pb2.WatchMirrorRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.WatchMirrorResponse], _abc.AsyncIterator[_local_pb2.WatchMirrorResponse]]:
+        """A server's panel and timeline, live, until it is left."""
 
 def add_LocalServiceServicer_to_server(servicer: LocalServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

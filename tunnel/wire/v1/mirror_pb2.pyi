@@ -215,7 +215,7 @@ class Wait(_message.Message):
     def __init__(self, who_node: _Optional[str] = ..., who_session: _Optional[str] = ..., on_node: _Optional[str] = ..., on_session: _Optional[str] = ..., exchange: _Optional[str] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
-    __slots__ = ("protocol", "panel", "timeline", "revision", "run", "origin", "seq")
+    __slots__ = ("protocol", "panel", "timeline", "revision", "run", "origin", "seq", "tail")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     PANEL_FIELD_NUMBER: _ClassVar[int]
     TIMELINE_FIELD_NUMBER: _ClassVar[int]
@@ -223,6 +223,7 @@ class WatchRequest(_message.Message):
     RUN_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
+    TAIL_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     panel: bool
     timeline: bool
@@ -230,7 +231,8 @@ class WatchRequest(_message.Message):
     run: str
     origin: str
     seq: int
-    def __init__(self, protocol: _Optional[int] = ..., panel: _Optional[bool] = ..., timeline: _Optional[bool] = ..., revision: _Optional[int] = ..., run: _Optional[str] = ..., origin: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
+    tail: int
+    def __init__(self, protocol: _Optional[int] = ..., panel: _Optional[bool] = ..., timeline: _Optional[bool] = ..., revision: _Optional[int] = ..., run: _Optional[str] = ..., origin: _Optional[str] = ..., seq: _Optional[int] = ..., tail: _Optional[int] = ...) -> None: ...
 
 class WatchResponse(_message.Message):
     __slots__ = ("snapshot", "delta", "timeline", "beat")
@@ -245,14 +247,16 @@ class WatchResponse(_message.Message):
     def __init__(self, snapshot: _Optional[_Union[PanelSnapshot, _Mapping]] = ..., delta: _Optional[_Union[PanelDelta, _Mapping]] = ..., timeline: _Optional[_Union[TimelineBatch, _Mapping]] = ..., beat: _Optional[_Union[WatchBeat, _Mapping]] = ...) -> None: ...
 
 class WatchBeat(_message.Message):
-    __slots__ = ("now_us", "revision", "rows")
+    __slots__ = ("now_us", "revision", "rows", "grants")
     NOW_US_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
     now_us: int
     revision: int
     rows: int
-    def __init__(self, now_us: _Optional[int] = ..., revision: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
+    grants: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, now_us: _Optional[int] = ..., revision: _Optional[int] = ..., rows: _Optional[int] = ..., grants: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PanelRow(_message.Message):
     __slots__ = ("id", "kind", "title", "state", "opener", "worker", "parent", "last_word", "changed_us")
@@ -277,28 +281,34 @@ class PanelRow(_message.Message):
     def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., state: _Optional[str] = ..., opener: _Optional[str] = ..., worker: _Optional[str] = ..., parent: _Optional[str] = ..., last_word: _Optional[str] = ..., changed_us: _Optional[int] = ...) -> None: ...
 
 class PanelSnapshot(_message.Message):
-    __slots__ = ("revision", "run", "rows", "left_out")
+    __slots__ = ("revision", "run", "rows", "left_out", "more")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     revision: int
     run: str
     rows: _containers.RepeatedCompositeFieldContainer[PanelRow]
     left_out: int
-    def __init__(self, revision: _Optional[int] = ..., run: _Optional[str] = ..., rows: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...
+    more: bool
+    def __init__(self, revision: _Optional[int] = ..., run: _Optional[str] = ..., rows: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ..., left_out: _Optional[int] = ..., more: _Optional[bool] = ...) -> None: ...
 
 class PanelDelta(_message.Message):
-    __slots__ = ("from_revision", "revision", "changed", "removed")
+    __slots__ = ("from_revision", "revision", "changed", "removed", "left_out", "more")
     FROM_REVISION_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
     from_revision: int
     revision: int
     changed: _containers.RepeatedCompositeFieldContainer[PanelRow]
     removed: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, from_revision: _Optional[int] = ..., revision: _Optional[int] = ..., changed: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ..., removed: _Optional[_Iterable[str]] = ...) -> None: ...
+    left_out: int
+    more: bool
+    def __init__(self, from_revision: _Optional[int] = ..., revision: _Optional[int] = ..., changed: _Optional[_Iterable[_Union[PanelRow, _Mapping]]] = ..., removed: _Optional[_Iterable[str]] = ..., left_out: _Optional[int] = ..., more: _Optional[bool] = ...) -> None: ...
 
 class TimelineBatch(_message.Message):
     __slots__ = ("origin", "first_seq", "rows", "texts")
