@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from node.changes import Changes
@@ -27,7 +26,6 @@ from node.core.relay import (
     Item,
     Outcome,
     Progress,
-    Queued,
     RemoteSession,
     after_message,
     after_status,
@@ -39,7 +37,6 @@ from node.labels import host_of
 from node.ledger import Draft, Ledger
 from node.ledger_rows import side_text
 from node.ports import Bells, Reader, Screener, Store, Tx
-from node.ports_relay import Carrier
 
 _log = logging.getLogger(__name__)
 
@@ -114,7 +111,11 @@ class Egress:
         if message is None or exchange is None or queued is None:
             return ()
         # A number is of one row of one node: another node can settle nothing with it.
-        if queued.peer != peer or queued.number != result.number or result.outcome is Outcome.LATER:
+        if queued.peer != peer or queued.number != result.number:
+            return ()
+        if result.outcome is Outcome.LATER:
+            if result.code == relay.FILES:
+                tx.files_wanted(message.id)
             return ()
         tx.crossed((queued.number,))
         now = self._ledger.now_us()
@@ -126,11 +127,12 @@ class Egress:
                 exchange = after_status(exchange, result.status)
                 tx.put_exchange(exchange)
             return (exchange.opener,)
-        return self._not_taken(tx, exchange, message, result, words)
+        return self.not_taken(tx, exchange, message, result, words)
 
-    def _not_taken(
+    def not_taken(
         self, tx: Tx, exchange: Exchange, message: Message, result: ForwardResult, words: str
     ) -> tuple[Address, ...]:
+        """The server will not have that message: its sender is told, with `words` that may be read."""
         tx.set_ladder(
             message.id, replace(message.ladder, gave_up_us=self._ledger.now_us(), held=f"{result.outcome.value} there")
         )
@@ -338,46 +340,11 @@ class Egress:
 
         await self._store.write(work)
 
-    # --- files -------------------------------------------------------------------------------------------------------
-
-    async def push_files(self, peer: str, carrier: Carrier) -> None:
-        """Pushes the files of messages that wait for that; UNAVAILABLE when the server cannot be reached."""
-        for queued in await self._store.read(lambda reader: reader.queued_files(peer, _BATCH)):
-            message = await self._store.read(partial(_message, message_id=queued.message))
-            if message is None:
-                continue
-            try:
-                for attachment in message.files:
-                    await carrier.push(peer, message.id, attachment)
-            except MeshError as error:
-                if error.code in {ErrorCode.UNAVAILABLE, ErrorCode.LIMIT}:
-                    raise
-                await self._store.write(partial(self._not_pushed, queued=queued, error=error), self._bells.ring)
-                continue
-            await self._store.write(partial(_files_crossed, message=message.id))
-            self._queued.happened()
-
-    def _not_pushed(self, tx: Tx, *, queued: Queued, error: MeshError) -> tuple[Address, ...]:
-        message, exchange = tx.message(queued.message), tx.exchange(queued.exchange)
-        if message is None or exchange is None:
-            return ()
-        result = ForwardResult(number=queued.number, message=message.id, outcome=Outcome.REFUSED, code=error.code.value)
-        tx.crossed((queued.number,))
-        return self._not_taken(tx, exchange, message, result, error.message)
-
     async def _readable(self, words: str) -> str:
         """Words of the server's as a model may read them."""
         cut = escape(words)[:_WORDS_CHARS]
         verdict = await self._screener.screen((Field(name="reason", text=cut),))
         return cut if verdict.decision is not Decision.WITHHOLD else _WITHHELD
-
-
-def _message(reader: Reader, *, message_id: str) -> Message | None:
-    return reader.message(message_id)
-
-
-def _files_crossed(tx: Tx, *, message: str) -> None:
-    tx.files_crossed(message)
 
 
 def _fields(told: Incoming) -> tuple[Field, ...]:

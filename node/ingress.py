@@ -24,6 +24,7 @@ from node.core.screen import Decision, Field
 from node.core.transfer import Attachment, check_attachments
 from node.ledger import Ledger
 from node.ports import Bells, Broker, Reader, Screener, Store, Tx
+from node.ports_files import Claims
 from node.ports_mesh import Pins
 
 _MINUTE_US: Final = 60_000_000
@@ -45,7 +46,9 @@ class Ingress:
         ledger: Ledger,
         bells: Bells,
         limits: Limits,
+        claims: Claims,
     ) -> None:
+        self._claims = claims
         self._store = store
         self._broker = broker
         self._screener = screener
@@ -95,6 +98,8 @@ class Ingress:
             command = relay.command_of(forward)
             check_attachments(forward.files)
             await self._introduce(peer, forward)
+            if forward.files and await self._claims.missing(peer.id, forward.files):
+                return replace(_result(forward, Outcome.LATER), code=relay.FILES)
             receipt = await self._broker.handle(
                 actor,
                 command,
@@ -111,6 +116,8 @@ class Ingress:
                 _result(forward, Outcome.REFUSED), code=refused.code.value, words=refused.message,
                 status=await self._store.read(lambda reader: _status(reader, actor, forward.exchange)),
             )  # fmt: skip
+        if forward.files:
+            await self._claims.claim(peer.id, forward.files)
         outcome = Outcome.WITHHELD if receipt.message.withheld else Outcome.RELAYED
         words = receipt.message.advice if receipt.message.withheld else ""
         return replace(_result(forward, outcome), words=words, status=receipt.exchange.status)
@@ -228,8 +235,8 @@ class Ingress:
 
     # --- files -------------------------------------------------------------------------------------------------------
 
-    async def may_push(self, peer: str) -> bool:
-        """Whether that peer may bring files: whoever may ask, may."""
+    def may_request(self, peer: str) -> bool:
+        """Whether that peer may ask, and so bring files. Implements ports_files.FileGround."""
         return any(one.id == peer and Grant.REQUEST in one.given for one in self._trust.peers())
 
     async def may_pull(self, peer: str, message: str, sha256: str) -> Attachment | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from node.core import relay
 from node.core.commands import Receipt
 from node.core.delegation import Note
-from node.core.effects import Effect, Land, Launch, Notify
+from node.core.effects import Effect, Fetch, Land, Launch, Notify
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
@@ -125,7 +125,9 @@ class Ledger(LedgerRows):
                 files = forward and bool(draft.files)
                 tx.queue(to.node, exchange.id, message.id, now, forward=forward, progress=False, files=files)
         elif not withheld and to.session is not None:
-            if draft.files:
+            if draft.files and self.is_far(exchange.address(draft.sender)) and draft.sender is End.WORKER:
+                tx.add_effect(Fetch(session=to.session, message=message.id), now)
+            elif draft.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
             else:
                 self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)

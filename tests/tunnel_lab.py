@@ -22,6 +22,7 @@ from node.core.model import Message
 from node.core.screen import Decision, Field, Verdict
 from node.core.transfer import Attachment
 from node.egress import Egress
+from node.egress_files import FileEgress
 from node.ingress import Ingress
 from node.ports import Screener
 from node.rpc_client import LinkKeeper
@@ -84,6 +85,12 @@ class CarrierTwin:
     async def pull(self, peer: str, message: str, attachment: Attachment) -> None:
         self.pulled.append((peer, message, attachment.name))
 
+    async def missing(self, peer: str, attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
+        return ()
+
+    async def claim(self, peer: str, attachments: Sequence[Attachment]) -> None:
+        return None
+
 
 @dataclass(slots=True, kw_only=True)
 class Mac:
@@ -128,16 +135,16 @@ class Mac:
             folder / "node.db", limits=limits, node=who.id, entropy=OwnEntropy(name), screener=screener,
             clock=ManualClock(),
         )  # fmt: skip
-        trust = TrustTwin()
+        trust, carrier = TrustTwin(), CarrierTwin()
         egress = Egress(store=mesh.store, screener=screener, ledger=mesh.ledger, bells=mesh.bells, limits=limits)
         ingress = Ingress(
             store=mesh.store, broker=mesh.broker, screener=screener, trust=trust, ledger=mesh.ledger,
-            bells=mesh.bells, limits=limits,
+            bells=mesh.bells, limits=limits, claims=carrier,
         )  # fmt: skip
         mesh.bells.add(egress.ring)
         mesh.bells.add(ingress.ring)
         return cls(
-            name=name, who=who, folder=folder, mesh=mesh, trust=trust, mirrors=MirrorsTwin(), carrier=CarrierTwin(),
+            name=name, who=who, folder=folder, mesh=mesh, trust=trust, mirrors=MirrorsTwin(), carrier=carrier,
             egress=egress, ingress=ingress, group=group,
         )  # fmt: skip
 
@@ -161,8 +168,11 @@ class Mac:
         relay = RelayServer(own=self.id, ingress=self.ingress, waits=self.mesh.inbox, trust=self.trust, limits=limits)
         self.links = LinkKeeper(own=(self.who.own,), book=self.trust, clock=clock, entropy=os.urandom, limits=limits)
         self.links.wanted(self.trust.peers())
+        heart = self.mesh
+        files = FileEgress(store=heart.store, egress=self.egress, ledger=heart.ledger, bells=heart.bells, limits=limits)
         self.clients = RelayClients(
             mirrors=self.mirrors, book=self.trust, channels=self.links, egress=self.egress, waits=self.mesh.inbox,
+            files=files,
             carrier=self.carrier, clock=clock, entropy=os.urandom, limits=limits,
         )  # fmt: skip
         async with server.serve("127.0.0.1", self.port, relay.handlers(server.gate)) as self.port:

@@ -36,4 +36,12 @@ class Land:
     message: str
 
 
-Effect = Notify | ArchiveSession | Launch | Land
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetch:
+    """Pull the files of a message from the mirrored node that it came from; they are landed afterwards."""
+
+    session: str
+    message: str
+
+
+Effect = Notify | ArchiveSession | Launch | Land | Fetch

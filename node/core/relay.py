@@ -18,6 +18,8 @@ from node.core.model import Author, Blocked, Exchange, Ladder, Message, MessageK
 from node.core.transfer import Attachment
 
 PROTOCOL: Final = 1
+# The code of a forward that is to come again once its files are there.
+FILES: Final = "files"
 # What a client may forward, and what a server may say in a client's exchange.
 FORWARDED: Final = frozenset(
     {MessageKind.REQUEST, MessageKind.ANSWER, MessageKind.STEER, MessageKind.CLOSE, MessageKind.CANCEL}

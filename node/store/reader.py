@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from node.core.approval import Approval, ApprovalKind, Decision
-from node.core.effects import ArchiveSession, Effect, Land, Launch, Notify
+from node.core.effects import Effect
 from node.core.merkle import HASH_BYTES
 from node.core.model import Address, Exchange, Message, Session
 from node.core.prompt import PaneRef
@@ -24,6 +24,7 @@ from node.store.rows import (
     MESSAGE_COLUMNS,
     SESSION_COLUMNS,
     SqlValue,
+    effect_of,
     exchange_of,
     message_of,
     session_of,
@@ -321,7 +322,7 @@ class SqliteReader(MeshReader, MirrorReader, RelayReader):
             now_us,
             limit,
         )
-        return tuple((row["id"], _effect_of(row)) for row in rows)
+        return tuple((row["id"], effect_of(row)) for row in rows)
 
     def rows(self, after: int, limit: int) -> tuple[StoredRow, ...]:
         """Timeline rows with a sequence number of at least `after`, in order, with their side texts."""
@@ -385,16 +386,3 @@ def _approval_of(row: sqlite3.Row) -> Approval:
         decided_us=row["decided_us"],
         expires_us=row["expires_us"],
     )
-
-
-def _effect_of(row: sqlite3.Row) -> Effect:
-    session, message = row["session"], row["message"]
-    match row["kind"]:
-        case "archive":
-            return ArchiveSession(session=session)
-        case "launch":
-            return Launch(session=session)
-        case "land":
-            return Land(session=session, message=message)
-        case _:
-            return Notify(session=session, message=message, quiet=False)

@@ -129,6 +129,19 @@ class RelayTx(RelayReader):
                 (one.peer, one.exchange, one.message, one.queued_us),
             )
 
+    def files_wanted(self, message: str) -> None:
+        """The other node has not all of a message's files after all: it waits for them, and what is behind it."""
+        row = self._db.execute(
+            "SELECT exchange, number FROM relays WHERE message = ? AND forward = 1 AND waiting = 0", (message,)
+        ).fetchone()
+        if row is None:
+            return
+        self._db.execute("UPDATE relays SET waiting = 1 WHERE number = ?", (row["number"],))
+        self._db.execute(
+            "UPDATE relays SET waiting = 2 WHERE exchange = ? AND forward = 1 AND waiting = 0 AND number > ?",
+            (row["exchange"], row["number"]),
+        )
+
     def crossed(self, numbers: Sequence[int]) -> None:
         """The other node holds these."""
         self._db.executemany("DELETE FROM relays WHERE number = ?", [(number,) for number in numbers])

@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import asdict
 from pathlib import Path
 
+from node.core.effects import ArchiveSession, Effect, Fetch, Land, Launch, Notify
 from node.core.model import (
     Address,
     AgentState,
@@ -248,3 +249,19 @@ def workspace_of(row: sqlite3.Row) -> Workspace:
         reach=None if row["reach"] is None else tuple(json.loads(row["reach"])),
         mode=row["mode"],
     )
+
+
+def effect_of(row: sqlite3.Row) -> Effect:
+    """The effect in a row of the outbox."""
+    session, message = row["session"], row["message"]
+    match row["kind"]:
+        case "archive":
+            return ArchiveSession(session=session)
+        case "launch":
+            return Launch(session=session)
+        case "land":
+            return Land(session=session, message=message)
+        case "fetch":
+            return Fetch(session=session, message=message)
+        case _:
+            return Notify(session=session, message=message, quiet=False)

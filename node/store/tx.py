@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 
 from node.core import timeline
 from node.core.approval import Approval
-from node.core.effects import ArchiveSession, Effect, Land, Launch, Notify
+from node.core.effects import ArchiveSession, Effect, Fetch, Land, Launch, Notify
 from node.core.model import Address, Exchange, Ladder, Message, Session
 from node.core.workspace import Workspace
 from node.ports import CallRecord, Entropy
@@ -149,6 +149,8 @@ class SqliteTx(SqliteReader, MeshTx, MirrorTx, RelayTx):
                 self._add_outbox("launch", session, "", now_us, wait_us)
             case Land(session=session, message=message):
                 self._add_outbox("land", session, message, now_us, wait_us)
+            case Fetch(session=session, message=message):
+                self._add_outbox("fetch", session, message, now_us, wait_us)
 
     def _add_outbox(self, kind: str, session: str, message: str, now_us: int, wait_us: int) -> None:
         values = (kind, session, message, now_us + wait_us, now_us)

@@ -22,7 +22,7 @@ from node.grpc_setup import aio
 from node.ports import Clock, Entropy
 from node.ports_mesh import Pins
 from node.ports_mirror import ActiveMirrors
-from node.ports_relay import Carrier, Egress, RemoteWaits
+from node.ports_relay import Carrier, Egress, FileEgress, RemoteWaits
 from node.version import VERSION
 from tunnel import codec_relay as codec
 from tunnel.session.alongside import alongside, uncut
@@ -84,6 +84,7 @@ class RelayClients:
         book: Pins,
         channels: Channels,
         egress: Egress,
+        files: FileEgress,
         waits: RemoteWaits,
         carrier: Carrier,
         clock: Clock,
@@ -95,6 +96,7 @@ class RelayClients:
         self._news = Changes()
         self._channels = channels
         self._egress = egress
+        self._files = files
         self._waits = waits
         self._carrier = carrier
         self._clock = clock
@@ -200,7 +202,8 @@ class RelayClients:
             self._write(stream),
             self._follow(stream, self._egress.next_queued),
             self._follow_waits(stream),
-            self._push(stream),
+            self._carry(stream, self._files.push_files),
+            self._carry(stream, self._files.pull_files),
             self._tick(stream),
         )
 
@@ -285,12 +288,17 @@ class RelayClients:
                 told, stream.waits = now, True
                 stream.news.set()
 
-    async def _push(self, stream: _Stream) -> None:
-        """Brings the files of messages that wait for that. What fails for now is tried with the next stream."""
+    async def _carry(self, stream: _Stream, work: Callable[[str, Carrier], Awaitable[None]]) -> None:
+        """Moves files beside the messages, and tries again what fails for now."""
         seen = 0
         while True:
             seen = await self._egress.next_queued(seen)
-            await self._egress.push_files(stream.peer, self._carrier)
+            try:
+                await work(stream.peer, self._carrier)
+            except MeshError as error:
+                _log.info("files wait: %s", error.message)
+                await asyncio.sleep(self._limits.link_beat_s)
+                seen = 0
 
     async def _tick(self, stream: _Stream) -> None:
         """Signs of life, the newest directory, and what is to be tried again."""
