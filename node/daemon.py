@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from node import config, lock
+from node import config, lock, tunnel_parts
 from node.agent_catalogue import AgentClis
 from node.bounded_log import BoundedLog
 from node.core.errors import MeshError
@@ -63,6 +63,7 @@ def _done(tx: Tx, *, outbox: int) -> None:
 
 async def _tidy(parts: Parts) -> None:
     """Drops old keys, and copies of files which no message has any more."""
+    await parts.parcels.sweep()
     await parts.files.sweep(await parts.store.read(lambda reader: reader.file_hashes()))
     await parts.store.write(lambda tx: tx.forget_before(clocks.wall_us() - _KEEP_KEYS_US))
 
@@ -83,6 +84,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
+        tunnel = tunnel_parts.build(parts)
         await _lifecycle_row(parts, "started")
         try:
             await parts.tmux.forget_unstarted()
@@ -116,6 +118,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.launcher.run()),
                 group.create_task(parts.mesh.run()),
                 group.create_task(parts.mirrors.run()),
+                group.create_task(tunnel.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),

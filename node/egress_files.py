@@ -16,6 +16,7 @@ from node.egress import Egress
 from node.labels import host_of
 from node.ledger import Ledger
 from node.ports import Bells, Reader, Store, Tx
+from node.ports_files import Claims
 from node.ports_relay import Carrier
 
 _SECOND_US: Final = 1_000_000
@@ -27,9 +28,12 @@ _MAY_PASS: Final = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.LIMIT, ErrorCode.
 class FileEgress:
     """Implements ports_relay.FileEgress."""
 
-    def __init__(self, *, store: Store, egress: Egress, ledger: Ledger, bells: Bells, limits: Limits) -> None:
+    def __init__(
+        self, *, store: Store, egress: Egress, claims: Claims, ledger: Ledger, bells: Bells, limits: Limits
+    ) -> None:
         self._store = store
         self._egress = egress
+        self._claims = claims
         self._ledger = ledger
         self._bells = bells
         self._limits = limits
@@ -85,6 +89,7 @@ class FileEgress:
                 )
                 continue
             await self._store.write(partial(self._pulled, outbox=outbox, effect=effect))
+            await self._claims.claim(peer, message.files)
             self._bells.ring((exchange.opener,))
 
     def _pulled(self, tx: Tx, *, outbox: int, effect: Fetch) -> None:

@@ -26,12 +26,15 @@ from node.core.prompt import PaneRef, Typed
 from node.core.screen import ENGINE
 from node.core.screen_rules import VERSION as SCREEN_VERSION
 from node.core.timeline import Clock as RowClock
+from node.egress import Egress
+from node.egress_files import FileEgress
 from node.equipment import Equipment
 from node.exchanges import Exchanges
 from node.files import Files
 from node.grounds import Grounds
 from node.hook_events import HookEvents
 from node.inbox import Inbox
+from node.ingress import Ingress
 from node.launcher import Launcher
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle
@@ -39,12 +42,15 @@ from node.mcp_server import McpServer
 from node.mesh import Mesh
 from node.mirrors import Mirrors
 from node.notices import ManyBells, Notices
+from node.panel import DelegationsPanel
+from node.parcels import Parcels
 from node.platform import clocks, durability, paths, processes
 from node.platform.keychain import Keychain, of_this_system
 from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings
 from node.terminal import Tmux
+from node.transfer_log import TransferLog
 from node.vault import Vault
 from node.version import VERSION
 from node.workrooms import Workrooms
@@ -117,6 +123,14 @@ class Parts:
     files: Files
     mesh: Mesh
     mirrors: Mirrors
+    inbox: Inbox
+    egress: Egress
+    file_egress: FileEgress
+    ingress: Ingress
+    panel: DelegationsPanel
+    parcels: Parcels
+    transfers: TransferLog
+    bells: ManyBells
     limits: Limits
     started_us: int
     stopping: asyncio.Event
@@ -268,6 +282,17 @@ async def build(
         await mesh.peers.load()
         mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
         await mirrors.load()
+        parcels = Parcels(home=home, limits=limits, clock=clock, quarantine=files)
+        await parcels.load()
+        egress = Egress(store=store, screener=screener, ledger=ledger, bells=bells, limits=limits)
+        file_egress = FileEgress(store=store, egress=egress, claims=parcels, ledger=ledger, bells=bells, limits=limits)
+        ingress = Ingress(
+            store=store, broker=broker, screener=screener, trust=mesh.peers, ledger=ledger, bells=bells, limits=limits,
+            claims=parcels,
+        )  # fmt: skip
+        panel = DelegationsPanel(store=store, limits=limits)
+        for ringer in (egress.ring, ingress.ring, panel.ring):
+            bells.add(ringer)
 
         yield Parts(
             home=home,
@@ -299,6 +324,14 @@ async def build(
             files=files,
             mesh=mesh,
             mirrors=mirrors,
+            inbox=inbox,
+            egress=egress,
+            file_egress=file_egress,
+            ingress=ingress,
+            panel=panel,
+            parcels=parcels,
+            transfers=TransferLog(clock=clock, entropy=entropy, limits=limits),
+            bells=bells,
             limits=limits,
             started_us=clocks.wall_us(),
             stopping=asyncio.Event(),

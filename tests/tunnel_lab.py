@@ -169,7 +169,14 @@ class Mac:
         self.links = LinkKeeper(own=(self.who.own,), book=self.trust, clock=clock, entropy=os.urandom, limits=limits)
         self.links.wanted(self.trust.peers())
         heart = self.mesh
-        files = FileEgress(store=heart.store, egress=self.egress, ledger=heart.ledger, bells=heart.bells, limits=limits)
+        files = FileEgress(
+            store=heart.store,
+            egress=self.egress,
+            claims=self.carrier,
+            ledger=heart.ledger,
+            bells=heart.bells,
+            limits=limits,
+        )
         self.clients = RelayClients(
             mirrors=self.mirrors, book=self.trust, channels=self.links, egress=self.egress, waits=self.mesh.inbox,
             files=files,

@@ -72,7 +72,7 @@ WRONG = {
     "node/daemon.py": ("import click", "click stops at the command lines"),
     "node/peers.py": ("import zeroconf", "zeroconf stops at discovery"),
     "node/demo/play.py": ("from node import daemon", "the daemon is imported by the command line alone"),
-    "node/local_api.py": ("from tunnel import mirror", "the tunnel is composed by the daemon"),
+    "node/local_api.py": ("from tunnel import mirror", "the tunnel is composed beside the daemon"),
     "node/cli/app.py": ("from node import broker", "a front door is an ordinary client"),
     "node/shim.py": ("import psutil", "the shim starts on the standard library alone"),
 }
