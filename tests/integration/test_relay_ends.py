@@ -14,7 +14,7 @@ from node.core.commands import Ask, Deliver, Request
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.core.mesh import Peer
-from node.core.model import Author, MessageKind, Status
+from node.core.model import Author, Blocked, MessageKind, Status
 from node.core.relay import Forward, ForwardResult, Incoming, Item, Outcome, Progress, RemoteSession
 from node.core.transfer import Attachment
 from tests.integration.mesh import INJECTION, Agent, refused, scenario, texts
@@ -34,12 +34,12 @@ def peer_of(server: Mac, client: Mac) -> Peer:
     return next(peer for peer in server.trust.peers() if peer.id == client.id)
 
 
-def request(to: Agent, **changes: object) -> Forward:
+def request(api: Agent, **changes: object) -> Forward:
     """A request as another node forwards it."""
     exchange = foreign_id()
     given: dict[str, object] = {
         "number": 1, "message": foreign_id(), "exchange": exchange, "kind": MessageKind.REQUEST,
-        "session": foreign_id(), "nickname": "web", "to": to.session.id, "text": "Which port?", "chain": exchange,
+        "session": foreign_id(), "nickname": "web", "to": api.session.id, "text": "Which port?", "chain": exchange,
         "hops": ("@web",),
     }  # fmt: skip
     return Forward(**(given | changes))  # type: ignore[arg-type]
@@ -169,11 +169,8 @@ async def test_a_circle_of_waits_across_macs_is_refused(tmp_path: Path) -> None:
             await api.read()
             await until(lambda: studio.mesh.inbox.towards(laptop.id) == (), "no wait of its own")
 
-            async def known() -> bool:
-                edges = studio.mesh.inbox._told.get(laptop.id, ())
-                return any(edge.who == web.address for edge in edges)
-
-            await until(known, "the wait of the other Mac")
+            circle = Blocked(who=api.address, on=web.address, exchange="probe")
+            await until(lambda: studio.mesh.inbox.cycle(circle), "the wait of the other Mac")
             back = Request(to="@web", text="And which host?")
             with refused(ErrorCode.CYCLE, "would wait for ever", "@web@laptop"):
                 await studio.mesh.exchanges.send(api.call(back), back, 15)
@@ -199,10 +196,8 @@ async def test_three_macs_in_a_circle_are_refused_too(tmp_path: Path) -> None:
                 await told(agents[number + 1], f"Ask {number}.")
                 await agents[number + 1].read()
 
-            async def known() -> bool:
-                return any(edge.who == agents[0].address for edge in made[2].mesh.inbox._told.get(made[1].id, ()))
-
-            await until(known, "the first wait at the third Mac")
+            circle = Blocked(who=agents[2].address, on=agents[0].address, exchange="probe")
+            await until(lambda: made[2].mesh.inbox.cycle(circle), "the first wait at the third Mac")
             command = Request(to="@agent0", text="Ask 2.")
             with refused(ErrorCode.CYCLE, "would wait for ever"):
                 await made[2].mesh.exchanges.send(agents[2].call(command), command, 15)
@@ -234,13 +229,9 @@ async def test_a_server_speaks_only_in_exchanges_with_it(tmp_path: Path) -> None
         for item in (
             incoming(local.exchange.id),
             incoming(foreign_id()),
-            Item(
-                number=9,
-                what=Progress(message=local.message.id, exchange=local.exchange.id, read_us=5, status=Status.FAILED),
-            ),
-            Item(
-                number=9,
-                what=Progress(message=local.message.id, exchange=far.exchange.id, read_us=5, status=Status.STARTING),
+            *(
+                Item(number=9, what=Progress(message=local.message.id, exchange=one, read_us=5, status=Status.FAILED))
+                for one in (local.exchange.id, far.exchange.id)
             ),
         ):
             await laptop.egress.take(studio.id, (item,))
