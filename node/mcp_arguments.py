@@ -74,7 +74,9 @@ class Sending(Arguments, ABC):
 
 
 class RequestArguments(Sending):
-    to: Text = Field(description="Who is asked: the @nickname of a session, from list_peers.")
+    to: Text = Field(
+        description="Who is asked: the @nickname of a session, or @nickname@host on another Mac, from list_peers."
+    )
     text: Text = Field(
         description="What is wanted, complete in itself: the other agent sees nothing of your conversation. Say what "
         "the result should look like and what is out of bounds."

@@ -106,8 +106,9 @@ _ALL: Final = (
     Tool(
         name="list_peers",
         title="List the sessions in reach",
-        description="List the sessions you can send a request to: @nickname, title, what each is doing, and how "
-        "many exchanges it has open with you. Any session may call it. Next: request.",
+        description="List the sessions you can send a request to: name, host, title, what each is doing, and how "
+        "many exchanges it has open with you. Those on another Mac are named @nickname@host. Any session may call it. "
+        "Next: request.",
         arguments=ListPeersArguments,
         reads=True,
     ),

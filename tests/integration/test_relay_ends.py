@@ -69,6 +69,15 @@ async def test_a_forward_that_comes_again_is_one_message(tmp_path: Path) -> None
 
 
 @scenario
+async def test_nothing_is_taken_without_the_grant(tmp_path: Path) -> None:
+    async with server(tmp_path) as (studio, laptop, api, _):
+        studio.trust.give(laptop.id)
+        result = await outcome(studio, laptop, request(api))
+        assert (result.outcome, result.code) == (Outcome.REFUSED, "reach")
+        assert await api.unread() == []
+
+
+@scenario
 async def test_a_client_touches_only_exchanges_that_it_opened(tmp_path: Path) -> None:
     async with server(tmp_path) as (studio, laptop, api, tablet):
         boss = await studio.mesh.seat("boss")
@@ -225,6 +234,7 @@ async def test_a_server_speaks_only_in_exchanges_with_it(tmp_path: Path) -> None
         local = await web.request(shop)
         far = await web.request("@api", "Which port?")
         await told(api, "Which port?")
+        await until(lambda: _all_crossed(laptop, studio), "empty queues")
         size = await laptop.mesh.store.read(lambda reader: reader.size())
         for item in (
             incoming(local.exchange.id),
@@ -240,6 +250,10 @@ async def test_a_server_speaks_only_in_exchanges_with_it(tmp_path: Path) -> None
         assert await laptop.mesh.store.read(lambda reader: reader.size()) == size
         await laptop.egress.take(foreign_id(), (incoming(far.exchange.id),))
         assert await web.unread() == []
+
+
+async def _all_crossed(*made: Mac) -> bool:
+    return not sum([await mac.queue() for mac in made])
 
 
 @scenario
