@@ -19,11 +19,14 @@ from node.core.timeline import Row, RowKind
 from node.exchanges import People
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
+from node.local_api_mirror import MirrorApi
 from node.local_api_work import WorkApi
-from node.parts import Parts, build, entropy
+from node.parts import Parts, SystemClock, build, entropy
 from node.platform import clocks, descriptors, paths
 from node.ports import Tx
 from node.version import SOFTWARE, VERSION
+from tunnel.session.watch_client import WatchClient
+from tunnel.session.watch_server import WatchServer
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +75,27 @@ async def _lifecycle_row(parts: Parts, decision: str) -> None:
     await parts.store.write(lambda tx: tx.append(row))
 
 
+def _watching(parts: Parts) -> tuple[WatchServer, WatchClient]:
+    """Both ends of what mirrors show."""
+    clock = SystemClock()
+    server = WatchServer(
+        gate=parts.mesh.gate,
+        panel=parts.panel,
+        store=parts.store,
+        ledger=parts.ledger,
+        trust=parts.mesh.peers,
+        calls=parts.mesh,
+        clock=clock,
+        limits=parts.limits,
+    )
+    parts.mesh.serve_also(server.handlers())
+    parts.store.listen(server.committed)
+    client = WatchClient(
+        links=parts.mesh.links, mirrors=parts.mirrors, clock=clock, entropy=entropy, limits=parts.limits
+    )
+    return server, client
+
+
 async def serve(home: Path, ready: Callable[[], None]) -> None:
     """Runs the node at `home` until it is asked to stop; `ready` is called when people and agents can reach it.
 
@@ -80,6 +104,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
     settings = config.load(home)
     run = paths.run_dir(home)
     async with build(home, settings) as parts:
+        watch_server, watch_client = _watching(parts)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
@@ -102,6 +127,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 store=parts.store, approvals=parts.approvals, workspaces=parts.workrooms, agents=AgentClis(os.environ)
             ),
             mesh=MeshApi(overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing),
+            mirror=MirrorApi(mirrors=parts.mirrors, watch=watch_client, limits=parts.limits),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)
@@ -116,6 +142,9 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.launcher.run()),
                 group.create_task(parts.mesh.run()),
                 group.create_task(parts.mirrors.run()),
+                group.create_task(parts.panel.run()),
+                group.create_task(watch_server.run()),
+                group.create_task(watch_client.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),

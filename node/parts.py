@@ -39,6 +39,7 @@ from node.mcp_server import McpServer
 from node.mesh import Mesh
 from node.mirrors import Mirrors
 from node.notices import ManyBells, Notices
+from node.panel import DelegationsPanel
 from node.platform import clocks, durability, paths, processes
 from node.platform.keychain import Keychain, of_this_system
 from node.service import own_command
@@ -117,6 +118,7 @@ class Parts:
     files: Files
     mesh: Mesh
     mirrors: Mirrors
+    panel: DelegationsPanel
     limits: Limits
     started_us: int
     stopping: asyncio.Event
@@ -268,6 +270,9 @@ async def build(
         await mesh.peers.load()
         mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
         await mirrors.load()
+        panel = DelegationsPanel(store=store, limits=limits)
+        # Much that it shows changes without a bell.
+        store.listen(panel.ring)
 
         yield Parts(
             home=home,
@@ -299,6 +304,7 @@ async def build(
             files=files,
             mesh=mesh,
             mirrors=mirrors,
+            panel=panel,
             limits=limits,
             started_us=clocks.wall_us(),
             stopping=asyncio.Event(),
