@@ -345,7 +345,7 @@ def row_filter_from_wire(wire: pb.ReadTimelineRequest) -> RowFilter:
     )
 
 
-def row_to_wire(row: StoredRow) -> pb.ReadTimelineResponse:
+def row_to_wire(row: StoredRow | TimelineRowView) -> pb.ReadTimelineResponse:
     return pb.ReadTimelineResponse(
         seq=row.seq,
         data=row.data,

@@ -19,6 +19,7 @@ from node.core.timeline import Row, RowKind
 from node.exchanges import People
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
+from node.local_api_mirror import MirrorApi
 from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, paths
@@ -104,6 +105,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 store=parts.store, approvals=parts.approvals, workspaces=parts.workrooms, agents=AgentClis(os.environ)
             ),
             mesh=MeshApi(overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing),
+            mirror=MirrorApi(mirrors=parts.mirrors, watch=tunnel.watched, limits=parts.limits),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)

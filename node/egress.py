@@ -42,12 +42,14 @@ _log = logging.getLogger(__name__)
 
 _SECOND_US: Final = 1_000_000
 _BATCH: Final = 64
+# So long what changes in the queues is gathered before the ladders say so.
+_QUIET_S: Final = 0.1
 _WORDS_CHARS: Final = 600
 _WITHHELD: Final = "(its words were withheld by this node's screen)"
 
 
 class Egress:
-    """Implements ports_relay.Egress and ports.Bells, and gives up what waited too long."""
+    """Implements ports_relay.Egress, and gives up what waited too long; to be told of every commit."""
 
     def __init__(self, *, store: Store, screener: Screener, ledger: Ledger, bells: Bells, limits: Limits) -> None:
         self._store = store
@@ -61,10 +63,9 @@ class Egress:
         # Servers that cannot be reached: since when (microseconds), and why.
         self._away: dict[str, tuple[int, str]] = {}
 
-    def ring(self, addresses: Sequence[Address]) -> None:
-        """A commit happened: something may wait for another node. Implements ports.Bells."""
-        if any(self._ledger.is_far(address) for address in addresses):
-            self._queued.happened()
+    def committed(self) -> None:
+        """Something may wait for another node."""
+        self._queued.happened()
 
     async def next_queued(self, seen: int) -> int:
         """Waits until something may have been queued since `seen`."""
@@ -97,12 +98,10 @@ class Egress:
     async def settled(self, peer: str, results: Sequence[ForwardResult]) -> None:
         """What became of forwards at the server; on disk when this returns."""
         words = {one.number: await self._readable(one.words) for one in results if one.words}
-        changed = await self._store.write(
+        await self._store.write(
             lambda tx: [end for one in results for end in self._settle(tx, peer, one, words.get(one.number, ""))],
             self._bells.ring,
         )
-        if changed:
-            self._queued.happened()
 
     def _settle(self, tx: Tx, peer: str, result: ForwardResult, words: str) -> tuple[Address, ...]:
         message = tx.message(result.message)
@@ -264,6 +263,7 @@ class Egress:
                 await self.tidy()
             except MeshError as error:
                 _log.warning("the queues to mirrored nodes wait: %s", error.message)
+            await asyncio.sleep(_QUIET_S)
 
     async def _news(self, seen: int) -> int:
         try:
@@ -287,18 +287,24 @@ class Egress:
         away = self._away.get(peer)
         held = f"server unreachable since {_clock_time(away[0])} UTC: {away[1]}" if away is not None else None
 
-        def work(tx: Tx) -> None:
-            for queued in tx.queued_messages(peer, self._limits.exchanges_listed):
-                message = tx.message(queued.message)
-                if message is not None and message.ladder.landed_us is None and message.ladder.held != held:
-                    tx.set_ladder(message.id, replace(message.ladder, held=held))
+        def stale(reader: Reader) -> list[Message]:
+            waiting = (reader.message(one.message) for one in reader.queued_messages(peer, most))
+            return [one for one in waiting if one and one.ladder.landed_us is None and one.ladder.held != held]
 
-        await self._store.write(work)
+        def work(tx: Tx) -> None:
+            for message in stale(tx):
+                tx.set_ladder(message.id, replace(message.ladder, held=held))
+
+        most = self._limits.exchanges_listed
+        # A commit wakes whoever asks this: one that changes nothing would go on for ever.
+        if await self._store.read(stale):
+            await self._store.write(work)
 
     async def tidy(self) -> None:
-        """Gives up what waited too long, and withdraws what was called off before it may have crossed."""
+        """Gives up what waited too long."""
         then = self._ledger.now_us() - self._limits.relay_deadline_s * _SECOND_US
-        await self._store.write(lambda tx: self._give_up(tx, then), self._bells.ring)
+        if await self._store.read(lambda reader: reader.queued_before(then, 1)):
+            await self._store.write(lambda tx: self._give_up(tx, then), self._bells.ring)
 
     def _give_up(self, tx: Tx, then_us: int) -> tuple[Address, ...]:
         told: list[Address] = []
@@ -329,16 +335,23 @@ class Egress:
         newest = await self._store.read(lambda reader: reader.newest_relay())
         tried = self._tried.setdefault(peer, newest)
 
-        def work(tx: Tx) -> None:
-            for queued in tx.queued_messages(peer, self._limits.exchanges_listed):
-                exchange, message = tx.exchange(queued.exchange), tx.message(queued.message)
+        def called_off(reader: Reader) -> list[tuple[Exchange, Message]]:
+            found: list[tuple[Exchange, Message]] = []
+            for queued in reader.queued_messages(peer, self._limits.exchanges_listed):
+                exchange, message = reader.exchange(queued.exchange), reader.message(queued.message)
                 if exchange is None or message is None or queued.number <= tried:
                     continue
                 if message.kind is MessageKind.REQUEST and exchange.status is Status.CANCELLED:
-                    tx.withdraw(exchange.id)
-                    self._ledger.outcome(tx, exchange, message, "withdrawn")
+                    found.append((exchange, message))
+            return found
 
-        await self._store.write(work)
+        def work(tx: Tx) -> None:
+            for exchange, message in called_off(tx):
+                tx.withdraw(exchange.id)
+                self._ledger.outcome(tx, exchange, message, "withdrawn")
+
+        if await self._store.read(called_off):
+            await self._store.write(work)
 
     async def _readable(self, words: str) -> str:
         """Words of the server's as a model may read them."""

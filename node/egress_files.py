@@ -44,7 +44,6 @@ class FileEgress:
             message = await self._store.read(partial(_message, message_id=queued.message))
             if message is None:
                 continue
-            exchange = await self._store.read(partial(_exchange, message=message))
             try:
                 for attachment in message.files:
                     await carrier.push(peer, message.id, attachment)
@@ -54,7 +53,6 @@ class FileEgress:
                 await self._store.write(partial(self._not_pushed, queued=queued, error=error), self._bells.ring)
                 continue
             await self._store.write(partial(_files_crossed, message=message.id))
-            self._egress.ring((exchange.worker,))
 
     def _not_pushed(self, tx: Tx, *, queued: Queued, error: MeshError) -> tuple[Address, ...]:
         message, exchange = tx.message(queued.message), tx.exchange(queued.exchange)

@@ -34,7 +34,7 @@ _MAY_PASS: Final = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.AUDIT_UNAVAILABLE
 
 
 class Ingress:
-    """Implements ports_relay.Ingress and ports.Bells."""
+    """Implements ports_relay.Ingress and ports_files.FileGround; to be told of every commit."""
 
     def __init__(
         self,
@@ -59,10 +59,9 @@ class Ingress:
         self._queued = Changes()
         self._taken: dict[str, deque[tuple[int, int]]] = {}
 
-    def ring(self, addresses: Sequence[Address]) -> None:
-        """A commit happened: something may wait for a client. Implements ports.Bells."""
-        if any(self._ledger.is_far(address) for address in addresses):
-            self._queued.happened()
+    def committed(self) -> None:
+        """Something may wait for another node."""
+        self._queued.happened()
 
     async def next_queued(self, seen: int) -> int:
         """Waits until something may have been queued since `seen`."""

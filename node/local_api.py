@@ -24,6 +24,7 @@ from node.core.model import Address, Exchange, Kind, Session
 from node.core.transfer import Attachment
 from node.grpc_setup import aio, bind_private, clear_stale, grpc
 from node.local_api_mesh import MeshApi
+from node.local_api_mirror import MirrorApi
 from node.local_api_work import WorkApi
 from node.local_door import UNARY_SECONDS, Door
 from node.platform import paths
@@ -62,6 +63,8 @@ class LocalApi:
     work: WorkApi | None = None
     # Without it the calls about other nodes are.
     mesh: MeshApi | None = None
+    # Without it the calls about mirrors are.
+    mirror: MirrorApi | None = None
 
     @asynccontextmanager
     async def serve(self, path: Path) -> AsyncIterator[None]:
@@ -116,6 +119,7 @@ class LocalApi:
             "VerifyTimeline": door.stream(self._verify_timeline, pb.VerifyTimelineRequest),
             **(self.work.handlers(door) if self.work is not None else {}),
             **(self.mesh.handlers(door) if self.mesh is not None else {}),
+            **(self.mirror.handlers(door) if self.mirror is not None else {}),
         }
 
     async def _status(self, _asked: pb.StatusRequest) -> pb.StatusResponse:

@@ -39,6 +39,7 @@ from node.core.views import (
 from node.core.views_work import AgentView, ApprovalView, WorkspaceView
 from node.grpc_setup import aio, grpc, unix_target
 from node.local_client_mesh import MeshCalls
+from node.local_client_mirror import MirrorCalls
 from node.platform import paths
 from node.ports import NewSession, RowFilter
 from node.wire.v1 import local_pb2 as pb
@@ -62,7 +63,7 @@ Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)
 
 
-class LocalClient(MeshCalls):
+class LocalClient(MeshCalls, MirrorCalls):
     """A connection to the node whose folder is `home`: `async with LocalClient(paths.home()) as node: ...`.
 
     Entering connects, and raises NODE_NOT_RUNNING unless a node answers within `patience_s` seconds. Leaving ends

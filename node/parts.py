@@ -291,8 +291,11 @@ async def build(
             claims=parcels,
         )  # fmt: skip
         panel = DelegationsPanel(store=store, limits=limits)
-        for ringer in (egress.ring, ingress.ring, panel.ring):
-            bells.add(ringer)
+        # What crosses a mirror is queued by commits that ring nobody here, too.
+        for heard in (egress.committed, ingress.committed):
+            store.listen(heard)
+        # Much that the panel shows changes without a bell.
+        store.listen(panel.ring)
 
         yield Parts(
             home=home,

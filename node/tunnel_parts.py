@@ -42,7 +42,7 @@ def build(parts: Parts) -> Tunnel:
         gate=mesh.gate, panel=parts.panel, store=parts.store, ledger=parts.ledger, trust=mesh.peers, calls=mesh,
         clock=clock, limits=limits,
     )  # fmt: skip
-    parts.bells.add(lambda _addresses: watches.committed())
+    parts.store.listen(watches.committed)
     mesh.serve_also({**files.handlers(), **relay.handlers(mesh.gate), **watches.handlers()})
     carrier = Carrier(channels=mesh.links.extra_channel, parcels=parts.parcels, log=parts.transfers, limits=limits)
     relays = RelayClients(

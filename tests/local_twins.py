@@ -36,12 +36,14 @@ from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
+from node.local_api_mirror import MirrorApi
 from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Pairings, Trusted
+from tests.local_twins_mirror import Mirroring
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -330,6 +332,7 @@ class Node:
         self.trusted = Trusted()
         self.among = Among(self.trusted)
         self.pairings = Pairings()
+        self.mirroring = Mirroring()
         self.api = LocalApi(
             node_id=NODE,
             store=self.books,
@@ -342,6 +345,7 @@ class Node:
             place=place,
             work=WorkApi(store=self.books, approvals=self.questions, workspaces=self.places, agents=self.installed),
             mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings),
+            mirror=MirrorApi(mirrors=self.mirroring, watch=self.mirroring, limits=limits or Limits()),
         )
         self.worker = self.desk.put(session(2))
         self.put(exchange("e", self.worker))

@@ -141,8 +141,8 @@ class Mac:
             store=mesh.store, broker=mesh.broker, screener=screener, trust=trust, ledger=mesh.ledger,
             bells=mesh.bells, limits=limits, claims=carrier,
         )  # fmt: skip
-        mesh.bells.add(egress.ring)
-        mesh.bells.add(ingress.ring)
+        mesh.store.listen(egress.committed)
+        mesh.store.listen(ingress.committed)
         return cls(
             name=name, who=who, folder=folder, mesh=mesh, trust=trust, mirrors=MirrorsTwin(), carrier=carrier,
             egress=egress, ingress=ingress, group=group,

@@ -21,7 +21,7 @@ from tunnel.mirrored_log import LogBatch, SideText
 from tunnel.wire.v1 import mirror_pb2 as pb
 
 PROTOCOL: Final = 1
-# Of rows in one frame; with one row more it stays below limits.mesh_message_bytes.
+# Of rows in one frame; with one row more it stays below limits.watch_frame_bytes.
 PART_BYTES: Final = 40_000
 # No row has more texts beside it.
 TEXTS_PER_ROW: Final = 16

@@ -97,6 +97,7 @@ class Limits:
     panel_rows: int = 1_000
     watches_per_minute: int = 30
     watch_frames_per_s: int = 40
+    watch_frame_bytes: int = 65_536
     pairing_window_s: int = 120
     pairing_runs_per_hour: int = 20
     pairing_burned_codes: int = 3

@@ -18,9 +18,10 @@ from node import errmap
 from node.core.backoff import delay
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.mesh import Grant, Link
+from node.core.mesh import Grant, Link, LinkState
+from node.core.node_id import short, show
 from node.core.views_mirror import MirrorEvent, MirrorView, StreamState
-from node.grpc_setup import aio
+from node.grpc_setup import aio, grpc
 from node.ports import Clock, Entropy
 from node.ports_mirror import ActiveMirrors
 from tunnel import codec
@@ -30,7 +31,7 @@ from tunnel.pace import Pace
 from tunnel.session.mirrored import GapError, Mirrored, standing
 
 METHOD: Final = "/tunnel.wire.v1.MirrorService/Watch"
-# The link is looked at again after this, and a server that has not granted it is asked again.
+# A server that has not granted it is asked again after this.
 _LOOK_S: Final = 1.0
 _BASE_S: Final = 0.5
 _FIRST_WORDS: Final = "the server is being asked"
@@ -51,6 +52,9 @@ class Channels(Protocol):
 
     def channel(self, peer_id: str) -> aio.Channel: ...
     def link(self, peer_id: str) -> Link: ...
+    async def next_link(self, seen: int) -> int:
+        """Waits until some link has changed since `seen` (0 at first); the new count."""
+        ...
 
 
 class WatchedMirrors(ActiveMirrors, Protocol):
@@ -61,16 +65,20 @@ class WatchedMirrors(ActiveMirrors, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _End:
-    """Why a stream is over; with `again` the next one is made at once."""
+    """Why a stream is over; with `again` the next one is made at once, `unlinked` when there is a link again."""
 
     state: StreamState
     why: str
     again: bool = False
+    unlinked: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class _Line:
-    """One server that is looked at. `scope` is the deadline of its stream, `kicked` ends a pause."""
+    """One server that is looked at. `scope` is the deadline of its stream, `kicked` ends a pause.
+
+    `unlinked` while it waits for its link.
+    """
 
     mirrored: Mirrored
     kicked: asyncio.Event
@@ -78,6 +86,7 @@ class _Line:
     task: asyncio.Task[None] | None = None
     scope: asyncio.Timeout | None = None
     cut: _End | None = None
+    unlinked: bool = False
 
 
 class WatchClient:
@@ -101,6 +110,7 @@ class WatchClient:
                 self._group = group
                 for peer_id, line in self._lines.items():
                     line.task = group.create_task(self._keep(peer_id, line))
+                group.create_task(self._follow_links())
                 await self._follow_mirrors()
         finally:
             self._group = None
@@ -160,6 +170,14 @@ class WatchClient:
                     self._cut(line, _End(state=StreamState.PAUSED, why="the mirror is paused", again=True))
             seen = await self._mirrors.next_change(seen)
 
+    async def _follow_links(self) -> None:
+        seen = 0
+        while True:
+            seen = await self._links.next_link(seen)
+            for peer_id, line in self._lines.items():
+                if line.unlinked and self._links.link(peer_id).state is LinkState.UP:
+                    line.kicked.set()
+
     async def _keep(self, peer_id: str, line: _Line) -> None:
         now = asyncio.get_running_loop().time
         attempt = 0
@@ -175,14 +193,21 @@ class WatchClient:
             attempt = 0 if now() - begin > self._limits.link_dead_s else attempt + 1
             if end.again:
                 continue
+            if end.state is StreamState.BROKEN and line.mirrored.standing.why != end.why:
+                _log.warning("the stream from mirrored server %s is ended: %s", short(show(peer_id)), end.why)
             self._stand(line, end.state, end.why)
+            line.unlinked = end.unlinked
             try:
                 async with asyncio.timeout(self._pause_s(end, attempt)):
                     await line.kicked.wait()
             except TimeoutError:
                 continue
+            finally:
+                line.unlinked = False
 
-    def _pause_s(self, end: _End, attempt: int) -> float:
+    def _pause_s(self, end: _End, attempt: int) -> float | None:
+        if end.unlinked:
+            return None
         fraction = int.from_bytes(self._entropy(4), "big") / 2**32
         if end.state is StreamState.BROKEN:
             cap_s = float(self._limits.link_retry_s)
@@ -195,7 +220,8 @@ class WatchClient:
             channel = self._links.channel(peer_id)
         except MeshError:
             link = self._links.link(peer_id)
-            return _End(state=StreamState.CONNECTING, why=f"the link is {link.state.value}: {link.why or 'wait'}")
+            words = f"the link is {link.state.value}: {link.why}" if link.why else f"the link is {link.state.value}"
+            return _End(state=StreamState.CONNECTING, why=words, unlinked=True)
         wanted = line.mirrored.wanted
         wish = line.mirrored.wish(wanted)
         line.asked, line.cut = wanted, None
@@ -221,7 +247,6 @@ class WatchClient:
         except GapError as gap:
             end = _End(state=StreamState.BROKEN, why=f"{gap}: it is asked for anew")
         except MeshError as error:
-            _log.warning("the stream of a mirrored server was ended: %s", error.message)
             end = _End(state=StreamState.BROKEN, why=error.message)
         else:
             end = _End(state=StreamState.CONNECTING, why="the server ended the stream")
@@ -239,7 +264,7 @@ class WatchClient:
         self, call: aio.UnaryStreamCall[bytes, bytes], line: _Line, wish: WatchWish, scope: asyncio.Timeout
     ) -> None:
         now = asyncio.get_running_loop().time
-        per_s = self._limits.watch_frames_per_s
+        per_s, most = self._limits.watch_frames_per_s, self._limits.watch_frame_bytes
         pace, assembly = Pace(per_s, 2 * per_s), Assembly(self._limits.panel_rows)
         async for data in call:
             scope.reschedule(now() + self._limits.link_dead_s)
@@ -248,6 +273,12 @@ class WatchClient:
                     ErrorCode.LIMIT,
                     f"The server sends more than {per_s} frames a second, which is more than this node takes.",
                     {"limit": per_s},
+                )
+            if len(data) > most:
+                raise MeshError(
+                    ErrorCode.LIMIT,
+                    f"The server sends a frame of {len(data)} bytes; this node takes {most}.",
+                    {"limit": most},
                 )
             self._take(line, wish, assembly, codec.frame_from_wire(data))
 
@@ -275,6 +306,8 @@ class WatchClient:
 
 
 def _meaning(error: aio.AioRpcError) -> _End:
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and errmap.carried(error) is None:
+        return _End(state=StreamState.BROKEN, why="the server sends more at once than this node takes")
     state, why = _MEANINGS.get(errmap.from_rpc(error).code, (StreamState.BROKEN, "the server failed at the call"))
     return _End(state=state, why=why)
 
