@@ -16,7 +16,7 @@ from node.core.approval import Decision
 from node.core.errors import MeshError
 from node.core.escape import escape
 from node.core.views_work import ApprovalView
-from node.demo import agent_cli, two_nodes
+from node.demo import agent_cli, tunnel, two_nodes
 from node.demo.puppet import Puppet, PuppetError
 from node.demo.stage import Stage, StageError, WrongError, check, farewell, git, helio, stage
 from node.ports import RowFilter
@@ -38,6 +38,8 @@ class Play:
     ana: Puppet = field(init=False)
     ben: Puppet = field(init=False)
     cleo: Puppet = field(init=False)
+    fay: Puppet = field(init=False)
+    laptop: Stage = field(init=False)
     exchange: str = ""
     results: dict[str, bool] = field(default_factory=dict)
 
@@ -68,7 +70,7 @@ class Play:
         status = await self.stage.node.status()
         self.say(f"node {status.node_id[:12]}… is up (process {status.pid}, tmux {status.tmux_version})")
         self.ana = await self.stage.agent("ana", await self.stage.repository())
-        self.ben = await self.stage.agent("ben")
+        self.ben = await self.stage.agent("ben", await self.stage.folder("ben"))
         self.cleo = await self.stage.agent("cleo")
         sessions = await self.stage.node.sessions()
         check({s.nickname for s in sessions} == {"ana", "ben", "cleo"}, "the three sessions are not there")
@@ -257,7 +259,16 @@ class Play:
 
     async def pair(self) -> None:
         """A second node with a home of its own; a wrong code pairs nobody, the right one makes a link each way."""
-        await two_nodes.pair(self.stage.node, await self.stage.neighbour(), self.say)
+        self.laptop = await self.stage.neighbour()
+        await two_nodes.pair(self.stage.node, self.laptop.node, self.say)
+
+    async def cross(self) -> None:
+        """A request with a file goes from one Mac to a session on the other, and the reply comes back with one."""
+        self.fay = await tunnel.ask(self.stage, self.ben, self.laptop, self.say)
+
+    async def look_on(self) -> None:
+        """The other Mac's panel is shown read-only: an answer from there is refused."""
+        await tunnel.watch(self.stage, self.ana, self.ben, self.fay, self.laptop, self.say)
 
     async def _delegate_to_cli(self) -> None:
         """The same with an agent CLI that people use, when one is installed here; else it is said and left out."""
@@ -300,6 +311,10 @@ class Play:
         await self.step("delegation_with_worktree", "@ana delegates to a fresh agent", self.delegate)
         await self._delegate_to_cli()
         await self.step("two_nodes_paired", "Two nodes, as on two Macs, are paired", self.pair)
+        if self.results["two_nodes_paired"]:
+            await self.step("tunnel_request_with_file", "@fay on laptop asks @ben on studio, with a file", self.cross)
+        if self.results.get("tunnel_request_with_file"):
+            await self.step("panel_read_only", "studio's panel on laptop, to look at", self.look_on)
         await self.step("timeline_verified", "The timeline is verified", self.verify)
 
 

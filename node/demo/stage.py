@@ -65,10 +65,17 @@ class Stage:
         """The strings of a delegate that the node itself started."""
         return await self.stack.enter_async_context(Puppet(self.home / "agents" / session / CONTROL))
 
-    async def neighbour(self) -> LocalClient:
+    async def neighbour(self) -> Stage:
         """A second node, as on another machine: a home of its own, and nothing shared but the loopback."""
         home = await self.stack.enter_async_context(_node_at(Path(tempfile.mkdtemp(prefix="helio-demo-")), keep=False))
-        return await self.stack.enter_async_context(LocalClient(home))
+        node = await self.stack.enter_async_context(LocalClient(home))
+        return Stage(home=home, node=node, stack=self.stack)
+
+    async def folder(self, name: str) -> Path:
+        """A folder to work in."""
+        folder = self.home / name
+        await asyncio.to_thread(folder.mkdir)
+        return folder
 
     async def repository(self) -> Path:
         """A small git repository to work in."""

@@ -20,7 +20,10 @@ def test_every_step_of_the_demo_comes_out_right() -> None:
         )
         assert done.returncode == 0, done.stderr
         steps = json.loads(done.stdout)
-        wanted = {"request_question_answer_reply", "injection_withheld", "cycle_refused", "timeline_verified"}
+        wanted = {
+            "request_question_answer_reply", "injection_withheld", "cycle_refused", "timeline_verified",
+            "delegation_with_worktree", "two_nodes_paired", "tunnel_request_with_file", "panel_read_only",
+        }  # fmt: skip
         assert wanted <= set(steps)
         assert all(value is True for value in steps.values()), steps
         assert not list(Path(scratch).glob("helio-demo-*")), "the demo left its home behind"
