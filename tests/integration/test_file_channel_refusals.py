@@ -171,6 +171,11 @@ async def test_a_grant_that_is_taken_ends_a_push_and_a_pull_in_the_middle(tmp_pa
             await stage.pull(down)
         with refused(ErrorCode.REACH):
             await stage.pull(down)
+        async with by_hand(stage) as channel:
+            request = pb.PullRequest(message=MESSAGE, sha256=down.sha256)
+            call = channel.unary_stream(PULL, pb.PullRequest.SerializeToString)(request, timeout=8)
+            with pytest.raises(aio.AioRpcError):
+                assert not await call.read(), "bytes came before anybody was asked"
         stage.ground.granted = True
         await stage.push(up)
         await stage.pull(down)
