@@ -22,7 +22,7 @@ from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
 from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
-from node.platform import clocks, descriptors, paths
+from node.platform import clocks, descriptors, heap, paths
 from node.ports import Tx
 from node.version import SOFTWARE, VERSION
 
@@ -138,6 +138,7 @@ def main(home: Path) -> int:
     """Runs the node in the foreground until SIGTERM, SIGINT or `helio down`; the exit code."""
     os.umask(0o077)
     descriptors.raise_limit()
+    heap.keep_freed()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     paths.check_private(home)
     log = BoundedLog(sys.stderr, home / "log" / "node.log", config.load(home).limits.log_bytes)

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 from node.core.errors import ErrorCode, MeshError
 from node.platform.disk import disk_error
 from node.platform.parcel import StoppedError
-from node.platform.part_file import PartFile
+from node.platform.part_file import ALIGNED, PartFile
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ class Intake:
         self._batch: list[bytes] = []
         self._gathered = 0
         self._part: PartFile | None = None
-        self._job: asyncio.Future[None] | None = None
+        self._jobs: tuple[asyncio.Future[None], ...] = ()
         self._flushing: asyncio.Future[None] | None = None
         # A multiple of the step was passed since the last flush began.
         self._passed = False
@@ -151,7 +151,7 @@ class Intake:
                 return
             self._over = True
             try:
-                jobs = [job for job in (self._job, self._flushing) if job is not None]
+                jobs = (*self._jobs, *(() if self._flushing is None else (self._flushing,)))
                 await finished(asyncio.gather(*jobs, return_exceptions=True))
             finally:
                 try:
@@ -173,17 +173,17 @@ class Intake:
         await self._written()
         batch, self._batch, self._gathered = self._batch, [], 0
         part = self._opened()
-        before, after = part.written, part.written + sum(map(len, batch))
+        before, after = part.written, part.taken + sum(map(len, batch))
         if after // self._step > before // self._step:
             # Not past the next multiple before the one behind it is flushed.
             if self._flushing is not None:
                 await finished(self._flushing)
             self._passed = True
-        self._job = self._begin(lambda: part.put(batch))
+        self._jobs = (self._begin(lambda: part.put(batch)), self._begin(lambda: part.hash(batch)))
 
     async def _written(self) -> None:
-        if self._job is not None:
-            await finished(self._job)
+        jobs, self._jobs = self._jobs, ()
+        await finished(asyncio.gather(*jobs))
         if self._passed:
             self._passed = False
             self._flushing = self._begin(self._opened().flush)
@@ -220,6 +220,7 @@ class Intake:
         part = self._opened()
         fits = part.sha256() == self._sha256
         if fits:
+            part.drain()
             part.flush()
             self._seal()
         else:
@@ -234,8 +235,9 @@ class Intake:
         try:
             try:
                 self._part.put(self._batch)
+                self._part.drain()
             finally:
                 self._part.flush()
-                self._offset = self._part.written
+                self._offset = self._part.written - self._part.written % ALIGNED
         finally:
             self._part.close()

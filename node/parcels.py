@@ -36,6 +36,8 @@ CHUNK_BYTES: Final = 524_288
 _BATCH_BYTES: Final = 4_194_304
 # Of limits.parcel_sync_bytes: two may not be flushed yet, and as much again is under way.
 _STEPS: Final = 4
+# Less than what is written at once would tell nothing.
+_LEAST_STEP_BYTES: Final = 8_388_608
 _SECOND_US: Final = 1_000_000
 _NAME: Final = re.compile(r"(?P<sha256>[0-9a-f]{64})\.(?P<size>0|[1-9][0-9]{0,18})\.(?P<state>part|kept|claimed)")
 
@@ -92,7 +94,7 @@ class Parcels:
         self._limits = limits
         self._clock = clock
         self._quarantine = quarantine
-        self._step = max(1, limits.parcel_sync_bytes // _STEPS)
+        self._step = max(_LEAST_STEP_BYTES, limits.parcel_sync_bytes // _STEPS)
         self._peers: dict[str, dict[str, _Parcel]] = {}
         # Held while it is decided what becomes of a parcel, not while bytes move.
         self._books = asyncio.Lock()

@@ -53,6 +53,7 @@ def dial(peer: Peer, address: str, *, key: bytes, shown: str, limits: Limits) ->
         ("grpc.min_reconnect_backoff_ms", 1_000 * limits.link_dial_s),
         ("grpc.max_receive_message_length", limits.mesh_message_bytes),
         ("grpc.max_send_message_length", limits.mesh_message_bytes),
+        ("grpc.http2.max_frame_size", limits.mesh_message_bytes),
         ("grpc.max_metadata_size", errmap.METADATA_BYTES),
         ("grpc.enable_http_proxy", 0),
         ("grpc.enable_retries", 0),

@@ -24,9 +24,7 @@ from tunnel.session.file_server import FileServer
 
 MB = 1 << 20
 MESSAGE = "m" * 16
-LIMITS = Limits(
-    spare_bytes=1, parcel_sync_bytes=16 * MB, link_beat_s=1, link_dead_s=4, link_retry_s=1, mesh_handshake_s=2
-)
+LIMITS = Limits(spare_bytes=1, link_beat_s=1, link_dead_s=4, link_retry_s=1, mesh_handshake_s=2)
 
 
 class GroundTwin:

@@ -84,16 +84,18 @@ async def test_more_or_fewer_bytes_than_said_are_refused(tmp_path: Path) -> None
     async with staged(tmp_path) as stage, by_hand(stage) as channel:
         start = pb.PushStart(sha256=digest(b"hello"), size=5)
         assert code_of(await pushed(channel, start, [b"hel", b"lo", b"!"])) is ErrorCode.INVALID_ARGUMENT
-        assert code_of(await pushed(channel, replace_offset(start, 5), [b"!"])) is ErrorCode.INVALID_ARGUMENT
+        assert code_of(await pushed(channel, replace_offset(start, 5), [b"!"])) is ErrorCode.WRONG_STATE
         assert stage.server.kept() == set()
         (part,) = (stage.server.home / "parcels").glob("*/*.part")
         assert part.stat().st_size <= 5
-        other = pb.PushStart(sha256=digest(b"short"), size=5)
-        assert code_of(await pushed(channel, other, [b"sho"])) is ErrorCode.INVALID_ARGUMENT
-        assert await offered(channel, other.sha256, 5) == pb.OfferResponse(offset=3)
-        assert code_of(await pushed(channel, other, [b"short"])) is ErrorCode.WRONG_STATE
-        assert await pushed(channel, replace_offset(other, 3), [b"rt"]) == pb.PushResponse(size=5)
-        assert stage.trust.reasons["malformed"] == 3
+        whole = os.urandom(10_000)
+        other = pb.PushStart(sha256=digest(whole), size=10_000)
+        assert code_of(await pushed(channel, other, [whole[:9_000]])) is ErrorCode.INVALID_ARGUMENT
+        # Whole pages are gone on from.
+        assert await offered(channel, other.sha256, 10_000) == pb.OfferResponse(offset=8_192)
+        assert code_of(await pushed(channel, other, [whole])) is ErrorCode.WRONG_STATE
+        assert await pushed(channel, replace_offset(other, 8_192), [whole[8_192:]]) == pb.PushResponse(size=10_000)
+        assert stage.trust.reasons["malformed"] == 2
 
 
 def replace_offset(start: pb.PushStart, offset: int) -> pb.PushStart:
@@ -171,6 +173,11 @@ async def test_a_grant_that_is_taken_ends_a_push_and_a_pull_in_the_middle(tmp_pa
             await stage.pull(down)
         with refused(ErrorCode.REACH):
             await stage.pull(down)
+        async with by_hand(stage) as channel:
+            request = pb.PullRequest(message=MESSAGE, sha256=down.sha256)
+            call = channel.unary_stream(PULL, pb.PullRequest.SerializeToString)(request, timeout=8)
+            with pytest.raises(aio.AioRpcError):
+                assert not await call.read(), "bytes came before anybody was asked"
         stage.ground.granted = True
         await stage.push(up)
         await stage.pull(down)
@@ -206,6 +213,7 @@ async def test_a_second_push_of_the_same_content_takes_over(tmp_path: Path) -> N
         one = Attachment(name="a", sha256=start.sha256, size=len(data), folder=False, entries=0)
         standing = await stage.server.parcels.offer(stage.client.who.id, one.sha256, one.size)
         assert 4 * MB <= standing.offset <= 5 * MB
+        assert standing.offset % 4_096 == 0
         answer = await pushed(channel, replace_offset(start, standing.offset), halves(data[standing.offset :]))
         assert answer == pb.PushResponse(size=len(data))
         await first.write(data[5 * MB :][: MB // 2])
@@ -235,12 +243,12 @@ async def test_a_peer_that_sends_nothing_is_ended_and_so_is_one_that_takes_nothi
     quick = replace(LIMITS, mesh_idle_s=1)
     async with staged(tmp_path, server_limits=quick) as stage, by_hand(stage) as channel:
         call = channel.stream_unary(PUSH)()
-        await call.write(pb.PushStart(sha256="a" * 64, size=5).SerializeToString())
-        await call.write(b"hel")
+        await call.write(pb.PushStart(sha256="a" * 64, size=5_000).SerializeToString())
+        await call.write(bytes(4_096))
         with pytest.raises(aio.AioRpcError) as silent:
             await call
         assert errmap.from_rpc(silent.value).details == {"reason": "silent"}
-        assert await offered(channel, "a" * 64, 5) == pb.OfferResponse(offset=3)
+        assert await offered(channel, "a" * 64, 5_000) == pb.OfferResponse(offset=4_096)
         one = await stage.server.has("big", os.urandom(40 * MB))
         stage.sent_by_server(one)
         pull = channel.unary_stream(PULL, pb.PullRequest.SerializeToString)(

@@ -23,7 +23,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
@@ -66,6 +66,7 @@ class ThreadedCase:
 
 
 AnyCase: TypeAlias = Case | ThreadedCase
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,12 +178,12 @@ async def _in_threads(
                 group.create_task(watched(number))
 
 
-def turns(cases: Sequence[AnyCase], repeats: int) -> list[list[AnyCase]]:
+def turns(cases: Sequence[C], repeats: int) -> list[list[C]]:
     """The order of each repeat: it starts with another case each time and every second one runs backwards.
 
     So no case always runs first, or always after the same neighbour.
     """
-    orders: list[list[AnyCase]] = []
+    orders: list[list[C]] = []
     for repeat in range(repeats):
         first = repeat % len(cases)
         onwards = [*cases[first:], *cases[:first]]
