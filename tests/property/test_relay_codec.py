@@ -32,8 +32,8 @@ CODES = st.text("abcdefghij_", max_size=20)
 NUMBERS = st.integers(1, 2**62)
 FILES = st.lists(
     st.builds(
-        Attachment, name=TEXTS, sha256=st.text("0123456789abcdef", min_size=64, max_size=64), size=st.integers(0, 10**6),
-        folder=st.booleans(), entries=st.integers(0, 100),
+        Attachment, name=TEXTS, sha256=st.text("0123456789abcdef", min_size=64, max_size=64),
+        size=st.integers(0, 10**6), folder=st.booleans(), entries=st.integers(0, 100),
     ),
     max_size=3,
 ).map(tuple)  # fmt: skip
@@ -50,7 +50,8 @@ INCOMING = st.builds(
 TIMES = st.none() | NUMBERS
 HELD = st.sampled_from(["", "gone", "draft", "copy_mode"])
 PROGRESS = st.builds(
-    Progress, message=IDS, exchange=IDS, landed_us=TIMES, notices=st.integers(0, 2**31), held=HELD, confirmed_us=TIMES, read_us=TIMES, answered_us=TIMES, gave_up_us=TIMES, status=st.sampled_from(Status),
+    Progress, message=IDS, exchange=IDS, landed_us=TIMES, notices=st.integers(0, 2**31), held=HELD, confirmed_us=TIMES,
+    read_us=TIMES, answered_us=TIMES, gave_up_us=TIMES, status=st.sampled_from(Status),
 )  # fmt: skip
 ITEMS_OF = st.builds(Item, number=NUMBERS, what=INCOMING | PROGRESS)
 ADDRESSES = st.builds(Address, node=CODES, session=IDS)
