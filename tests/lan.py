@@ -73,6 +73,11 @@ class Host:
     stack: ExitStack
     programs: list[Program] = field(default_factory=list)
 
+    @property
+    def within(self) -> Sequence[str]:
+        """The words that start a program here."""
+        return _enter(self.holder)
+
     def ip(self, *arguments: str) -> None:
         """Run `ip` here."""
         _inside(self.holder, "ip", *arguments)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -26,8 +27,9 @@ HELIO = (sys.executable, "-m", "node.entry")
 class Lab:
     """One home and the node that runs on it, if it does at the moment."""
 
-    def __init__(self, home: Path, group: asyncio.TaskGroup) -> None:
+    def __init__(self, home: Path, group: asyncio.TaskGroup, within: Sequence[str] = ()) -> None:
         self.home = home
+        self._within = tuple(within)
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("TMUX", "HELIOGRAPH"))}
         self.env["HELIOGRAPH_HOME"] = str(home)
         self.up = asyncio.Event()
@@ -38,7 +40,7 @@ class Lab:
     async def start(self) -> None:
         """Starts the daemon and returns once all its doors are open."""
         self._process = await asyncio.create_subprocess_exec(
-            *HELIO, "up", "--foreground", env=self.env, stderr=asyncio.subprocess.PIPE, cwd=self.home
+            *self._within, *HELIO, "up", "--foreground", env=self.env, stderr=asyncio.subprocess.PIPE, cwd=self.home
         )
         assert self._process.stderr is not None
         opened = asyncio.Event()
@@ -62,6 +64,11 @@ class Lab:
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
+
+    def freeze(self, *, frozen: bool) -> None:
+        """SIGSTOP, or SIGCONT: the daemon stands still, as on a machine that sleeps."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
 
     async def stop(self) -> int:
         """Stops the daemon as a service manager does; its exit code."""
@@ -104,13 +111,16 @@ class Lab:
 
 
 @asynccontextmanager
-async def lab() -> AsyncIterator[Lab]:
-    """A lab in a fresh short path (unix sockets want one), cleaned up afterwards whatever happened."""
+async def lab(within: Sequence[str] = (), mesh: str = MESH) -> AsyncIterator[Lab]:
+    """A lab in a fresh short path (unix sockets want one), cleaned up afterwards whatever happened.
+
+    `within` are words that start the daemon somewhere else, such as in a host of a laboratory.
+    """
     home = Path(tempfile.mkdtemp(prefix="helio-e2e-"))
-    (home / "config.toml").write_text(MESH, encoding="utf-8")
+    (home / "config.toml").write_text(mesh, encoding="utf-8")
     try:
         async with asyncio.TaskGroup() as group:
-            built = Lab(home, group)
+            built = Lab(home, group, within)
             try:
                 yield built
             finally:
