@@ -69,6 +69,7 @@ SECTIONS = (
             Entry(name="id", module="node.cli.mesh_commands", summary="Show this node's id, or give it a new key"),
             Entry(name="pair", module="node.cli.pairing_command", summary="Make two nodes trust each other, once"),
             Entry(name="peers", module="node.cli.mesh_commands", summary="List peers, say what each may do here"),
+            Entry(name="mirror", module="tunnel.cli", summary="Mirror servers, watch their delegations from here"),
         ),
     ),
     Section(

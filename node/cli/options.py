@@ -63,7 +63,7 @@ def _complete_approval(_ctx: click.Context, _param: click.Parameter, incomplete:
     ]
 
 
-def _complete_peer(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_peer(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from node.cli.connection import peers_for_completion
 
     wanted = incomplete.casefold()
@@ -94,7 +94,7 @@ workspaces_argument = click.argument(
     "workspaces", nargs=-1, metavar="[WORKSPACE...]", shell_complete=complete_workspace
 )
 agents_argument = click.argument("agents", nargs=-1, metavar="[AGENT...]", shell_complete=complete_agent)
-peer_argument = click.argument("peer", metavar="PEER", shell_complete=_complete_peer)
+peer_argument = click.argument("peer", metavar="PEER", shell_complete=complete_peer)
 grants_argument = click.argument(
     "grants", nargs=-1, required=True, metavar="GRANT...", type=click.Choice([grant.value for grant in Grant])
 )

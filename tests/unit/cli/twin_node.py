@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event
 from typing import TypeVar
 
 from google.protobuf.message import Message as WireMessage
@@ -22,12 +21,12 @@ from node.grpc_setup import grpc, unix_target
 from node.platform import paths
 from node.version import VERSION
 from node.wire.v1 import local_pb2 as pb
-from node.wire.v1.local_pb2_grpc import LocalServiceServicer, add_LocalServiceServicer_to_server
+from node.wire.v1.local_pb2_grpc import add_LocalServiceServicer_to_server
+from tests.unit.cli.twin_parts import NOW_US, MirrorTwin, changed, hold
 
 M = TypeVar("M", bound=WireMessage)
 
 TOKEN = "of-the-twin"
-NOW_US = 1_790_000_000_000_000
 YEAR_US = 365 * 86_400 * 1_000_000
 REQUEST_ID = "rqqqqqqqqqqqqqqq"
 MESSAGE_ID = "mmmmmmmmmmmmmmmm"
@@ -42,7 +41,7 @@ def session(name: str = "payments", *, session_id: str = "sssssssssssssss2", **c
         id=session_id, nickname=name, title="Payment service", workspace="default", profile="generic", argv=["claude"],
         cwd="/srv/payments", status="running", state="idle", created_us=NOW_US, changed_us=NOW_US,
     )  # fmt: skip
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def exchange(**changes: object) -> pb.Exchange:
@@ -52,7 +51,7 @@ def exchange(**changes: object) -> pb.Exchange:
         hops=["the person", "@payments"], opened_us=NOW_US, changed_us=NOW_US, messages=1, last_word="Which port?",
         rung="landed",
     )  # fmt: skip
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def message(**changes: object) -> pb.Message:
@@ -61,7 +60,7 @@ def message(**changes: object) -> pb.Message:
         sender="the person", title="Which port", text="Which port is it?",
         ladder=pb.Ladder(rung="landed", recorded_us=NOW_US, screened="relay", landed_us=NOW_US + 10_000),
     )  # fmt: skip
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def from_worker(kind: str, text: str, **changes: object) -> pb.Message:
@@ -74,19 +73,19 @@ def approval(**changes: object) -> pb.Approval:
         id="aaaaaaaaaaaaaaa2", kind="outside_file", session="sssssssssssssss2", asker="@payments", subject="/etc/hosts",
         words="Attaching /etc/hosts, which is outside the folder of @payments,", decision="pending", asked_us=NOW_US,
     )  # fmt: skip
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def workspace(name: str = "sandbox", **changes: object) -> pb.Workspace:
     made = pb.Workspace(
         name=name, driver="bubblewrap", settings={"network": "off"}, reach=pb.Reach(every=True), state="on"
     )
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def agent(name: str = "claude", **changes: object) -> pb.Agent:
     made = pb.Agent(name=name, program=name, path=f"/usr/bin/{name}", version="2.1.332", works=True)
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def peer(name: str = "studio", **changes: object) -> pb.MeshPeer:
@@ -96,18 +95,11 @@ def peer(name: str = "studio", **changes: object) -> pb.MeshPeer:
         seen_us=NOW_US, link="up", link_since_us=NOW_US, link_address="192.0.2.7:4354", rtt_us=2_100, tls="TLSv1.3",
         group="X25519MLKEM768",
     )  # fmt: skip
-    return _changed(made, changes)
+    return changed(made, changes)
 
 
 def pairing(step: str, **changes: object) -> pb.RunPairingResponse:
-    return _changed(pb.RunPairingResponse(step=step, run=RUN_ID), changes)
-
-
-def _changed(made: M, changes: dict[str, object]) -> M:
-    for name in changes:
-        made.ClearField(name)
-    made.MergeFrom(type(made)(**changes))
-    return made
+    return changed(pb.RunPairingResponse(step=step, run=RUN_ID), changes)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,10 +119,11 @@ class Rows:
         self.stored.append(wire)
 
 
-class TwinNode(LocalServiceServicer):
+class TwinNode(MirrorTwin):
     """Answers with what it holds; `refusal` is raised by the next call instead."""
 
     def __init__(self, home: Path) -> None:
+        super().__init__()
         self.home = home
         self.sessions: list[pb.Session] = []
         self.exchanges: list[pb.Exchange] = []
@@ -274,14 +267,14 @@ class TwinNode(LocalServiceServicer):
         self._take(request, context)
         if self.arrivals:
             return self.arrivals.popleft()
-        _hold(context, request.seconds)
+        hold(context, request.seconds)
         return pb.WaitExchangeResponse(exchange=self.receipt.exchange, timed_out=True)
 
     def ReadTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         yield from self.timeline.stored
         if request.follow and not self.stops:
-            _hold(context, None)
+            hold(context, None)
 
     def VerifyTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
@@ -295,7 +288,7 @@ class TwinNode(LocalServiceServicer):
     def DecideApproval(self, request, context):  # noqa: N802
         self._take(request, context)
         found = next(known for known in self.approvals if known.id.startswith(request.approval))
-        return pb.DecideApprovalResponse(approval=_changed(found, {"decision": request.decision}))
+        return pb.DecideApprovalResponse(approval=changed(found, {"decision": request.decision}))
 
     def ListWorkspaces(self, request, context):  # noqa: N802
         self._take(request, context)
@@ -327,7 +320,7 @@ class TwinNode(LocalServiceServicer):
 
     def RotateIdentity(self, request, context):  # noqa: N802
         self._take(request, context)
-        new = _changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "former_keys": self.identity.former_keys + 1})
+        new = changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "former_keys": self.identity.former_keys + 1})
         return pb.RotateIdentityResponse(identity=new)
 
     def GetMesh(self, request, context):  # noqa: N802
@@ -358,7 +351,7 @@ class TwinNode(LocalServiceServicer):
             else:
                 yield step
         if not self.stops:
-            _hold(context, None)
+            hold(context, None)
 
     def AnswerPairing(self, request, context):  # noqa: N802
         self._take(request, context)
@@ -367,10 +360,3 @@ class TwinNode(LocalServiceServicer):
             self.refusal = MeshError(ErrorCode.NOT_FOUND, "That pairing run is over.")
             self._take(request, context)
         return pb.AnswerPairingResponse()
-
-
-def _hold(context: grpc.ServicerContext, seconds: float | None) -> None:
-    """Returns when the client is gone or the time is up."""
-    gone = Event()
-    if context.add_callback(gone.set):
-        gone.wait(seconds)
