@@ -15,7 +15,9 @@ from node import config, lock
 from node.agent_catalogue import AgentClis
 from node.bounded_log import BoundedLog
 from node.core.errors import MeshError
+from node.core.mesh import Grant
 from node.core.timeline import Row, RowKind
+from node.core.transfer import Attachment
 from node.exchanges import People
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
@@ -23,7 +25,9 @@ from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, heap, paths
 from node.ports import Tx
+from node.rpc_gate import Handlers
 from node.version import SOFTWARE, VERSION
+from tunnel.session.file_server import FileServer
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +66,8 @@ def _done(tx: Tx, *, outbox: int) -> None:
 
 
 async def _tidy(parts: Parts) -> None:
-    """Drops old keys, and copies of files which no message has any more."""
+    """Drops old keys, content that peers left unclaimed, and copies of files which no message has any more."""
+    await parts.parcels.sweep()
     await parts.files.sweep(await parts.store.read(lambda reader: reader.file_hashes()))
     await parts.store.write(lambda tx: tx.forget_before(clocks.wall_us() - _KEEP_KEYS_US))
 
@@ -70,6 +75,28 @@ async def _tidy(parts: Parts) -> None:
 async def _lifecycle_row(parts: Parts, decision: str) -> None:
     row = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision=decision, sw=SOFTWARE)
     await parts.store.write(lambda tx: tx.append(row))
+
+
+class _Ground:
+    """Implements ports_files.FileGround for a node whose replies stay here."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def may_request(self, peer: str) -> bool:
+        return any(Grant.REQUEST in one.given for one in self._parts.mesh.peers.peers() if one.id == peer)
+
+    async def may_pull(self, peer: str, message: str, sha256: str) -> Attachment | None:
+        _log.debug("%s asks for a file (%s) of message %s, which nobody sent to it", peer, sha256, message)
+        return None
+
+
+def tunnel_handlers(parts: Parts) -> Handlers:
+    """What the tunnel's services answer to on the port of peers."""
+    files = FileServer(
+        gate=parts.mesh.gate, ground=_Ground(parts), parcels=parts.parcels, log=parts.transfers, limits=parts.limits
+    )
+    return files.handlers()
 
 
 async def serve(home: Path, ready: Callable[[], None]) -> None:
@@ -88,6 +115,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             await parts.tmux.forget_unstarted()
         except MeshError as error:
             _log.warning("what an earlier run left of terminals stays: %s", error.message)
+        parts.mesh.serve_also(tunnel_handlers(parts))
         api = LocalApi(
             node_id=parts.node_id,
             store=parts.store,
@@ -101,7 +129,9 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             work=WorkApi(
                 store=parts.store, approvals=parts.approvals, workspaces=parts.workrooms, agents=AgentClis(os.environ)
             ),
-            mesh=MeshApi(overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing),
+            mesh=MeshApi(
+                overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing, transfers=parts.transfers
+            ),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)

@@ -39,11 +39,13 @@ from node.mcp_server import McpServer
 from node.mesh import Mesh
 from node.mirrors import Mirrors
 from node.notices import ManyBells, Notices
+from node.parcels import Parcels
 from node.platform import clocks, durability, paths, processes
 from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings
 from node.terminal import Tmux
+from node.transfer_log import TransferLog
 from node.version import VERSION
 from node.workrooms import Workrooms
 from node.workspaces import Drivers, Place
@@ -113,6 +115,8 @@ class Parts:
     agents: AgentSocket
     hooks: HookEvents
     files: Files
+    parcels: Parcels
+    transfers: TransferLog
     mesh: Mesh
     mirrors: Mirrors
     limits: Limits
@@ -170,6 +174,8 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
         tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
         files = Files(home=home, limits=limits)
+        parcels = Parcels(home=home, limits=limits, clock=clock, quarantine=files)
+        await parcels.load()
         inbox = Inbox(store=store, ledger=ledger, limits=limits, place=files.place)
         typer = NoticeTyper(tmux)
         notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)
@@ -291,6 +297,8 @@ async def build(home: Path, settings: config.Config) -> AsyncIterator[Parts]:
             ),
             hooks=hooks,
             files=files,
+            parcels=parcels,
+            transfers=TransferLog(clock=clock, entropy=entropy, limits=limits),
             mesh=mesh,
             mirrors=mirrors,
             limits=limits,

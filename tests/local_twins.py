@@ -41,7 +41,7 @@ from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
-from tests.local_twins_mesh import Among, Pairings, Trusted
+from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -330,6 +330,7 @@ class Node:
         self.trusted = Trusted()
         self.among = Among(self.trusted)
         self.pairings = Pairings()
+        self.transfers = Moving()
         self.api = LocalApi(
             node_id=NODE,
             store=self.books,
@@ -341,7 +342,7 @@ class Node:
             entropy=os.urandom,
             place=place,
             work=WorkApi(store=self.books, approvals=self.questions, workspaces=self.places, agents=self.installed),
-            mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings),
+            mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings, transfers=self.transfers),
         )
         self.worker = self.desk.put(session(2))
         self.put(exchange("e", self.worker))

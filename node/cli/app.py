@@ -69,6 +69,9 @@ SECTIONS = (
             Entry(name="id", module="node.cli.mesh_commands", summary="Show this node's id, or give it a new key"),
             Entry(name="pair", module="node.cli.pairing_command", summary="Make two nodes trust each other, once"),
             Entry(name="peers", module="node.cli.mesh_commands", summary="List peers, say what each may do here"),
+            Entry(
+                name="transfers", module="node.cli.transfer_command", summary="Show files on their way to other nodes"
+            ),
         ),
     ),
     Section(

@@ -145,6 +145,9 @@ class TwinNode(LocalServiceServicer):
             id="m" * 52, shown="MMMMMMM-MMMMMMM", spki="ab" * 32, expires_us=NOW_US + 10 * YEAR_US, former_keys=0
         )
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
+        self.transfers: list[pb.Transfer] = []
+        # What the next looks find, one after the other.
+        self.later_transfers: list[list[pb.Transfer]] = []
         self.script: list[pb.RunPairingResponse | str] = []
         self.too_late = False
         self.answers: SimpleQueue[pb.AnswerPairingRequest] = SimpleQueue()
@@ -324,6 +327,12 @@ class TwinNode(LocalServiceServicer):
         self._take(request, context)
         new = _changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "former_keys": self.identity.former_keys + 1})
         return pb.RotateIdentityResponse(identity=new)
+
+    def ListTransfers(self, request, context):  # noqa: N802
+        self._take(request, context)
+        if self.later_transfers:
+            self.transfers = self.later_transfers.pop(0)
+        return pb.ListTransfersResponse(transfers=self.transfers)
 
     def GetMesh(self, request, context):  # noqa: N802
         self._take(request, context)
