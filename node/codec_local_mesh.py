@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from node.codec_values import known, wire_text
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, Link, LinkState
+from node.core.transfers import Direction, Transfer, TransferState
 from node.core.views_mesh import FoundView, IdentityView, MeshView, PairingEvent, PairingStep, PeerView
 from node.ports_mesh import PairingWish
 from node.wire.v1 import local_pb2 as pb
@@ -174,6 +175,44 @@ def pairing_event_from_wire(wire: pb.RunPairingResponse) -> PairingEvent:
         address=wire.address,
         reason=wire.reason,
         words=wire.words,
+    )
+
+
+def transfer_to_wire(transfer: Transfer) -> pb.Transfer:
+    return pb.Transfer(
+        id=transfer.id,
+        message=transfer.message,
+        peer=transfer.peer,
+        peer_name=wire_text(transfer.peer_name),
+        name=wire_text(transfer.name),
+        sha256=transfer.sha256,
+        direction=transfer.direction.value,
+        size=transfer.size,
+        done=transfer.done,
+        rate=transfer.rate,
+        state=transfer.state.value,
+        since_us=transfer.since_us,
+        changed_us=transfer.changed_us,
+        why=wire_text(transfer.why),
+    )
+
+
+def transfer_from_wire(wire: pb.Transfer) -> Transfer:
+    return Transfer(
+        id=wire.id,
+        message=wire.message,
+        peer=wire.peer,
+        peer_name=wire.peer_name,
+        name=wire.name,
+        sha256=wire.sha256,
+        direction=known(Direction, wire.direction),
+        size=wire.size,
+        done=wire.done,
+        rate=wire.rate,
+        state=known(TransferState, wire.state),
+        since_us=wire.since_us,
+        changed_us=wire.changed_us,
+        why=wire.why,
     )
 
 

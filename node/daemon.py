@@ -63,7 +63,7 @@ def _done(tx: Tx, *, outbox: int) -> None:
 
 
 async def _tidy(parts: Parts) -> None:
-    """Drops old keys, and copies of files which no message has any more."""
+    """Drops old keys, content that peers left unclaimed, and copies of files which no message has any more."""
     await parts.parcels.sweep()
     await parts.files.sweep(await parts.store.read(lambda reader: reader.file_hashes()))
     await parts.store.write(lambda tx: tx.forget_before(clocks.wall_us() - _KEEP_KEYS_US))
@@ -104,7 +104,9 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             work=WorkApi(
                 store=parts.store, approvals=parts.approvals, workspaces=parts.workrooms, agents=AgentClis(os.environ)
             ),
-            mesh=MeshApi(overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing),
+            mesh=MeshApi(
+                overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing, transfers=parts.transfers
+            ),
             mirror=MirrorApi(mirrors=parts.mirrors, watch=tunnel.watched, limits=parts.limits),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from node import codec_local_mesh as codec
 from node.grpc_setup import grpc
 from node.local_door import Door
+from node.ports_files import TransferBoard
 from node.ports_mesh import MeshOverview, PairingDesk, Trust
 from node.wire.v1 import local_pb2 as pb
 
@@ -21,6 +22,7 @@ class MeshApi:
     overview: MeshOverview
     peers: Trust
     pairing: PairingDesk
+    transfers: TransferBoard
 
     def handlers(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """Every one of these calls by its name, behind `door`."""
@@ -34,6 +36,7 @@ class MeshApi:
             "Unpair": door.unary(self._unpair, pb.UnpairRequest),
             "RunPairing": door.stream(self._run_pairing, pb.RunPairingRequest, follows=lambda _asked: True),
             "AnswerPairing": door.unary(self._answer_pairing, pb.AnswerPairingRequest),
+            "ListTransfers": door.unary(self._list_transfers, pb.ListTransfersRequest),
         }
 
     async def _get_identity(self, _asked: pb.GetIdentityRequest) -> pb.GetIdentityResponse:
@@ -74,3 +77,8 @@ class MeshApi:
     async def _answer_pairing(self, asked: pb.AnswerPairingRequest) -> pb.AnswerPairingResponse:
         self.pairing.answer(asked.run, code=asked.code, confirmed=asked.confirmed)
         return pb.AnswerPairingResponse()
+
+    async def _list_transfers(self, _asked: pb.ListTransfersRequest) -> pb.ListTransfersResponse:
+        names = {peer.id: peer.name for peer in self.overview.mesh().peers}
+        shown = (replace(one, peer_name=names.get(one.peer, "")) for one in self.transfers.listed())
+        return pb.ListTransfersResponse(transfers=[codec.transfer_to_wire(one) for one in shown])

@@ -11,6 +11,7 @@ from google.protobuf.message import Message as WireMessage
 
 from node import codec_local_mesh as codec
 from node.core.mesh import Grant
+from node.core.transfers import Transfer
 from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
 from node.grpc_setup import aio
 from node.ports_mesh import PairingWish
@@ -82,3 +83,8 @@ class MeshCalls:
         await self._ask(
             self._stub.AnswerPairing, partial(pb.AnswerPairingRequest, run=run, code=code, confirmed=confirmed)
         )
+
+    async def transfers(self: Asks) -> tuple[Transfer, ...]:
+        """Files on their way between this node and others, and lately; newest first."""
+        answer = await self._ask(self._stub.ListTransfers, pb.ListTransfersRequest)
+        return tuple(codec.transfer_from_wire(wire) for wire in answer.transfers)

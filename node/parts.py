@@ -189,6 +189,8 @@ async def build(
         tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
         files = Files(home=home, limits=limits)
+        parcels = Parcels(home=home, limits=limits, clock=clock, quarantine=files)
+        await parcels.load()
         inbox = Inbox(store=store, ledger=ledger, limits=limits, place=files.place)
         typer = NoticeTyper(tmux)
         notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)

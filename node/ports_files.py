@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from node.core.transfer import Attachment
+from node.core.transfers import Transfer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,14 @@ class TransferLog(Protocol):
 
     def progress_of(self, message: str) -> tuple[int, int] | None:
         """Bytes done and bytes in all of the files of a message that move or moved; None when nothing is known."""
+        ...
+
+
+class TransferBoard(Protocol):
+    """What moves between this node and others, and what moved lately."""
+
+    def listed(self) -> tuple[Transfer, ...]:
+        """Newest first."""
         ...
 
 

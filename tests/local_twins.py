@@ -42,7 +42,7 @@ from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
-from tests.local_twins_mesh import Among, Pairings, Trusted
+from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
 from tests.local_twins_work import Installed, Places, Questions, place
 
@@ -333,6 +333,7 @@ class Node:
         self.among = Among(self.trusted)
         self.pairings = Pairings()
         self.mirroring = Mirroring()
+        self.transfers = Moving()
         self.api = LocalApi(
             node_id=NODE,
             store=self.books,
@@ -344,7 +345,7 @@ class Node:
             entropy=os.urandom,
             place=place,
             work=WorkApi(store=self.books, approvals=self.questions, workspaces=self.places, agents=self.installed),
-            mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings),
+            mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings, transfers=self.transfers),
             mirror=MirrorApi(mirrors=self.mirroring, watch=self.mirroring, limits=limits or Limits()),
         )
         self.worker = self.desk.put(session(2))

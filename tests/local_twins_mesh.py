@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, Link, LinkState, Paired, Peer
+from node.core.transfers import Transfer
 from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView, view_peer
 from node.ports_mesh import PairingWish
 
@@ -116,3 +117,13 @@ class Pairings:
         if self.refusal is not None:
             raise self.refusal
         self.answers.append((run, code, confirmed))
+
+
+class Moving:
+    """A twin of the transfers that a node knows of."""
+
+    def __init__(self) -> None:
+        self.now: tuple[Transfer, ...] = ()
+
+    def listed(self) -> tuple[Transfer, ...]:
+        return self.now

@@ -70,6 +70,9 @@ SECTIONS = (
             Entry(name="pair", module="node.cli.pairing_command", summary="Make two nodes trust each other, once"),
             Entry(name="peers", module="node.cli.mesh_commands", summary="List peers, say what each may do here"),
             Entry(name="mirror", module="tunnel.cli", summary="Mirror servers, watch their delegations from here"),
+            Entry(
+                name="transfers", module="node.cli.transfer_command", summary="Show files on their way to other nodes"
+            ),
         ),
     ),
     Section(

@@ -33,6 +33,7 @@ _PHRASES = (
     (re.compile(r"\bCall answer again with question set to the id you mean"), "Name one: helio answer ID TEXT"),
     (re.compile(r"\bCall (\w+) again with exchange set to the id you mean"), r"Name one: helio \1 ID"),
     (re.compile(r"\bCall wait for the answers first"), "Wait for the answers first"),
+    (re.compile(r"\bCall list_peers\."), f"See {_SESSIONS} and `helio mirror list`."),
     (re.compile(r"\blist_peers shows"), f"{_SESSIONS} shows"),
     (re.compile(r"\blist_delegations shows"), "{listed} shows"),
 )  # fmt: skip

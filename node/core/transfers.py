@@ -31,7 +31,8 @@ class TransferState(StrEnum):
 class Transfer:
     """One content on its way, or lately; sizes in bytes, `rate` in bytes a second, times in microseconds of UTC.
 
-    `message` is empty when only the other node knows it, `name` too. `why` is said of one that broke off.
+    `message` is empty when only the other node knows it, `name` too. `why` is said of one that broke off. `peer_name`
+    is how this node calls the peer, and known where it is shown.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Transfer:
     since_us: int
     changed_us: int
     why: str = ""
+    peer_name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,18 +78,17 @@ def test_a_run_of_nothing_counts_only_where_nothing_was_asked_for(
     assert tests_gate.good(returncode, selection, folder=folder, again=again) is good
 
 
-def test_what_is_not_tested_stands_in_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_tested_stands_in_the_summary() -> None:
     refused = Gate(name="agent CLIs", run=lambda: Outcome(passed=False, output="no network"))
-    monkeypatch.setattr(tests_gate, "command_gate", lambda *_: refused)
-    assert not tests_gate.agent_clis(strict=True).run().passed
-    lenient = run_gates([tests_gate.agent_clis(strict=False)])
+    assert not tests_gate.agent_clis(strict=True, fetch=refused).run().passed
+    lenient = run_gates([tests_gate.agent_clis(strict=False, fetch=refused)])
     assert "NOT TESTED: the real agent CLIs" in summary(lenient)
 
 
-def test_both_runs_of_the_agents_stand_in_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_runs_of_the_agents_stand_in_the_summary() -> None:
     runs = [Outcome(passed=False, closing_line="2 failed in 9s"), Outcome(passed=True, closing_line="2 passed in 3s")]
-    monkeypatch.setattr(tests_gate, "_run", lambda *_, **__: runs.pop(0))
-    shown = summary(run_gates([tests_gate.agents_gate(Selection(expression=None, fast=False), strict=True)]))
+    selection = Selection(expression=None, fast=False)
+    shown = summary(run_gates([tests_gate.agents_gate(selection, strict=True, tests=lambda _again: runs.pop(0))]))
     assert shown.splitlines()[-2:] == ["2 failed in 9s", "2 passed in 3s (once more, alone)"]
 
 

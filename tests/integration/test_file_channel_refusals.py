@@ -39,7 +39,7 @@ async def offered(channel: aio.Channel, sha256: str, size: int) -> pb.OfferRespo
         return errmap.from_rpc(error)
 
 
-async def pushed(channel: aio.Channel, start: pb.PushStart, data: Iterable[bytes]) -> pb.PushResponse | MeshError:
+async def pushed(channel: aio.Channel, start: pb.PushRequest, data: Iterable[bytes]) -> pb.PushResponse | MeshError:
     messages = iter((start.SerializeToString(), *data))
     call = channel.stream_unary(PUSH, response_deserializer=pb.PushResponse.FromString)(messages, timeout=8)
     try:
@@ -71,7 +71,7 @@ def code_of(answer: object) -> ErrorCode:
 @scenario
 async def test_content_of_another_hash_is_refused_and_removed(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage, by_hand(stage) as channel:
-        start = pb.PushStart(sha256=digest(b"other"), size=5)
+        start = pb.PushRequest(sha256=digest(b"other"), size=5)
         answer = await pushed(channel, start, [b"hel", b"lo"])
         assert code_of(answer) is ErrorCode.TAMPERED
         assert (stage.server.kept(), stage.server.parts()) == (set(), [])
@@ -82,14 +82,14 @@ async def test_content_of_another_hash_is_refused_and_removed(tmp_path: Path) ->
 @scenario
 async def test_more_or_fewer_bytes_than_said_are_refused(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage, by_hand(stage) as channel:
-        start = pb.PushStart(sha256=digest(b"hello"), size=5)
+        start = pb.PushRequest(sha256=digest(b"hello"), size=5)
         assert code_of(await pushed(channel, start, [b"hel", b"lo", b"!"])) is ErrorCode.INVALID_ARGUMENT
         assert code_of(await pushed(channel, replace_offset(start, 5), [b"!"])) is ErrorCode.WRONG_STATE
         assert stage.server.kept() == set()
         (part,) = (stage.server.home / "parcels").glob("*/*.part")
         assert part.stat().st_size <= 5
         whole = os.urandom(10_000)
-        other = pb.PushStart(sha256=digest(whole), size=10_000)
+        other = pb.PushRequest(sha256=digest(whole), size=10_000)
         assert code_of(await pushed(channel, other, [whole[:9_000]])) is ErrorCode.INVALID_ARGUMENT
         # Whole pages are gone on from.
         assert await offered(channel, other.sha256, 10_000) == pb.OfferResponse(offset=8_192)
@@ -98,8 +98,8 @@ async def test_more_or_fewer_bytes_than_said_are_refused(tmp_path: Path) -> None
         assert stage.trust.reasons["malformed"] == 2
 
 
-def replace_offset(start: pb.PushStart, offset: int) -> pb.PushStart:
-    return pb.PushStart(sha256=start.sha256, size=start.size, offset=offset)
+def replace_offset(start: pb.PushRequest, offset: int) -> pb.PushRequest:
+    return pb.PushRequest(sha256=start.sha256, size=start.size, offset=offset)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_is_no_content_is_refused(tmp_path: Path, sha256: str, size: int) -
         async with staged(tmp_path) as stage, by_hand(stage) as channel:
             wanted = ErrorCode.LIMIT if size > 1 else ErrorCode.INVALID_ARGUMENT
             assert code_of(await offered(channel, sha256, size)) is wanted
-            assert code_of(await pushed(channel, pb.PushStart(sha256=sha256, size=size), [b"x"])) is wanted
+            assert code_of(await pushed(channel, pb.PushRequest(sha256=sha256, size=size), [b"x"])) is wanted
             assert not (stage.server.home / "parcels").exists()
 
     run()
@@ -128,7 +128,7 @@ async def test_content_above_the_limit_is_refused_before_its_first_byte(tmp_path
             await stage.push(over)
         assert stage.client.parcels.read_bytes == read
         async with by_hand(stage) as channel:
-            refusal = await pushed(channel, pb.PushStart(sha256=over.sha256, size=over.size), [b"x"])
+            refusal = await pushed(channel, pb.PushRequest(sha256=over.sha256, size=over.size), [b"x"])
             assert code_of(refusal) is ErrorCode.LIMIT
             assert refusal.details["name"] == "message_bytes"
         assert stage.server.parts() == [f"{MB}.kept"]
@@ -146,7 +146,7 @@ async def test_a_full_disk_is_told_before_the_first_byte_at_both_ends(tmp_path: 
             await stage.pull(one)
         async with by_hand(stage) as channel:
             assert (
-                code_of(await pushed(channel, pb.PushStart(sha256="a" * 64, size=5), [b"x"])) is ErrorCode.UNAVAILABLE
+                code_of(await pushed(channel, pb.PushRequest(sha256="a" * 64, size=5), [b"x"])) is ErrorCode.UNAVAILABLE
             )
         assert not list(stage.server.home.glob("parcels/*/*"))
         assert not list(stage.client.home.glob("parcels/*/*"))
@@ -204,7 +204,7 @@ async def test_an_unpaired_peer_is_cut_off_in_the_middle(tmp_path: Path) -> None
 async def test_a_second_push_of_the_same_content_takes_over(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage, by_hand(stage) as channel:
         data = os.urandom(6 * MB)
-        start = pb.PushStart(sha256=digest(data), size=len(data))
+        start = pb.PushRequest(sha256=digest(data), size=len(data))
         first = channel.stream_unary(PUSH, response_deserializer=pb.PushResponse.FromString)()
         await first.write(start.SerializeToString())
         for at in range(0, 5 * MB, MB // 2):
@@ -243,7 +243,7 @@ async def test_a_peer_that_sends_nothing_is_ended_and_so_is_one_that_takes_nothi
     quick = replace(LIMITS, mesh_idle_s=1)
     async with staged(tmp_path, server_limits=quick) as stage, by_hand(stage) as channel:
         call = channel.stream_unary(PUSH)()
-        await call.write(pb.PushStart(sha256="a" * 64, size=5_000).SerializeToString())
+        await call.write(pb.PushRequest(sha256="a" * 64, size=5_000).SerializeToString())
         await call.write(bytes(4_096))
         with pytest.raises(aio.AioRpcError) as silent:
             await call

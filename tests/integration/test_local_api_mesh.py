@@ -11,6 +11,7 @@ import pytest
 from node import codec_local_mesh as codec
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, Link, LinkState
+from node.core.transfers import Direction, Transfer, TransferState
 from node.core.views_mesh import FoundView, PairingEvent, PairingStep
 from node.grpc_setup import aio
 from node.local_door import Door
@@ -167,3 +168,17 @@ async def test_a_node_without_the_mesh_says_that_it_does_not_know_these_calls(tm
             assert (await refusal(call)).code is ErrorCode.UNSUPPORTED
         assert await client.status()
     assert not {"GetMesh", "RunPairing"} & set(node.api.handlers(Door("a")))
+
+
+@played
+async def test_transfers_arrive_as_they_are_with_the_names_of_peers(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    node.trusted.put(peer("a", HOSTILE))
+    moving = Transfer(
+        id="t" * 16, message="m" * 16, peer="a" * 52, name=HOSTILE, sha256="ab" * 32, direction=Direction.IN,
+        size=2**40, done=2**33, rate=5, state=TransferState.BROKEN, since_us=50, changed_us=60, why=HOSTILE,
+    )  # fmt: skip
+    unknown = replace(moving, id="u" * 16, peer="z" * 52, name="", why="", state=TransferState.DONE)
+    node.transfers.now = (moving, unknown)
+    async with node.up() as client:
+        assert await client.transfers() == (replace(moving, peer_name=HOSTILE), unknown)

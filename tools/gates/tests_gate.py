@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -40,19 +40,20 @@ def gate(selection: Selection, *, strict: bool) -> Gate:
     return Gate(name="tests", run=lambda: _run(selection, strict=strict))
 
 
-def agents_gate(selection: Selection, *, strict: bool) -> Gate:
-    """The gate of the tests with real agent CLIs.
+def agents_gate(selection: Selection, *, strict: bool, tests: Callable[[bool], Outcome] | None = None) -> Gate:
+    """The gate of the tests with real agent CLIs. `tests` runs them, all or (True) those that failed.
 
     Those are other people's programs, on a machine that is busy with five of them: what fails is run once more, alone,
     and by name; what fails twice fails.
     """
+    look = tests or (lambda again: _run(selection, strict=strict, folder=AGENTS, again=again))
 
     def run() -> Outcome:
-        first = _run(selection, strict=strict, folder=AGENTS)
+        first = look(False)
         if first.passed or first.output:
             return first
         print("== what failed is run once more, alone", flush=True)
-        second = _run(selection, strict=strict, folder=AGENTS, again=True)
+        second = look(True)
         return replace(second, closing_line=f"{first.closing_line}\n{second.closing_line} (once more, alone)")
 
     return Gate(name="tests with agents", run=run)
@@ -101,11 +102,12 @@ def unfair_skips(report: str, platform: str) -> list[str]:
     return found
 
 
-def agent_clis(*, strict: bool) -> Gate:
+def agent_clis(*, strict: bool, fetch: Gate | None = None) -> Gate:
     """The gate that fetches the agent CLIs. Without them their tests are skipped, which `strict` forbids."""
+    fetch = fetch or command_gate("agent CLIs", "python", "tools/agent_clis/fetch.py")
 
     def run() -> Outcome:
-        fetched = command_gate("agent CLIs", "python", "tools/agent_clis/fetch.py").run()
+        fetched = fetch.run()
         if fetched.passed or strict:
             return fetched
         print(fetched.output.rstrip(), flush=True)

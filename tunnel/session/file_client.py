@@ -102,7 +102,7 @@ class Carrier:
         scope = asyncio.timeout(self._limits.mesh_idle_s + offset / _SLOWEST)
         try:
             async with scope, aclosing(self._parcels.read(one, offset)) as pieces:
-                await call.write(pb.PushStart(sha256=one.sha256, size=one.size, offset=offset).SerializeToString())
+                await call.write(pb.PushRequest(sha256=one.sha256, size=one.size, offset=offset).SerializeToString())
                 async for data in pieces:
                     await call.write(data)
                     meter.add(len(data))

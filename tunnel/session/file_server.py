@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from node.codec import parsed
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.transfer import Attachment
-from node.grpc_setup import grpc
 from node.ports_files import FileGround, Intake, Parcels, TransferLog
-from node.rpc_gate import Caller, Gate
+from node.rpc_gate import Caller, Gate, Handlers
 from tunnel.session.file_words import OFFER, PULL, PUSH, Meter, told
 from tunnel.wire.v1 import files_pb2 as pb
 
@@ -27,7 +25,7 @@ class FileServer:
         self._log = log
         self._limits = limits
 
-    def handlers(self) -> Mapping[str, grpc.RpcMethodHandler[Any, Any]]:
+    def handlers(self) -> Handlers:
         """By the full names of their methods, for MeshServer.serve."""
         return {
             OFFER: self._gate.unary(self._offer, pb.OfferRequest),
@@ -42,7 +40,7 @@ class FileServer:
 
     async def _push(self, caller: Caller, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.PushResponse, None]:
         self._check_granted(caller)
-        start = parsed(await anext(messages), pb.PushStart)
+        start = parsed(await anext(messages), pb.PushRequest)
         intake = await self._parcels.receive(caller.peer.id, start.sha256, start.size, start.offset)
         try:
             content = Attachment(name="", sha256=start.sha256, size=start.size, folder=False, entries=0)

@@ -1162,3 +1162,45 @@ class MirrorBreak(_message.Message):
     code: str
     words: str
     def __init__(self, first: _Optional[int] = ..., last: _Optional[int] = ..., code: _Optional[str] = ..., words: _Optional[str] = ...) -> None: ...
+
+class ListTransfersRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListTransfersResponse(_message.Message):
+    __slots__ = ("transfers",)
+    TRANSFERS_FIELD_NUMBER: _ClassVar[int]
+    transfers: _containers.RepeatedCompositeFieldContainer[Transfer]
+    def __init__(self, transfers: _Optional[_Iterable[_Union[Transfer, _Mapping]]] = ...) -> None: ...
+
+class Transfer(_message.Message):
+    __slots__ = ("id", "message", "peer", "peer_name", "name", "sha256", "direction", "size", "done", "rate", "state", "since_us", "changed_us", "why")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    PEER_NAME_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    DIRECTION_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    RATE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_US_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    message: str
+    peer: str
+    peer_name: str
+    name: str
+    sha256: str
+    direction: str
+    size: int
+    done: int
+    rate: int
+    state: str
+    since_us: int
+    changed_us: int
+    why: str
+    def __init__(self, id: _Optional[str] = ..., message: _Optional[str] = ..., peer: _Optional[str] = ..., peer_name: _Optional[str] = ..., name: _Optional[str] = ..., sha256: _Optional[str] = ..., direction: _Optional[str] = ..., size: _Optional[int] = ..., done: _Optional[int] = ..., rate: _Optional[int] = ..., state: _Optional[str] = ..., since_us: _Optional[int] = ..., changed_us: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...

@@ -220,6 +220,11 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.FromString,
                 _registered_method=True)
+        self.ListTransfers = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListTransfers',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListTransfersRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListTransfersResponse.FromString,
+                _registered_method=True)
         self.AddMirror = channel.unary_unary(
                 '/node.wire.v1.LocalService/AddMirror',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.AddMirrorRequest.SerializeToString,
@@ -510,6 +515,13 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTransfers(self, request, context):
+        """Files on their way between this node and others, and lately.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AddMirror(self, request, context):
         """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is.
         """
@@ -732,6 +744,11 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.AnswerPairing,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.SerializeToString,
+            ),
+            'ListTransfers': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTransfers,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListTransfersRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListTransfersResponse.SerializeToString,
             ),
             'AddMirror': grpc.unary_unary_rpc_method_handler(
                     servicer.AddMirror,
@@ -1759,6 +1776,33 @@ class LocalService:
             '/node.wire.v1.LocalService/AnswerPairing',
             node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.AnswerPairingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTransfers(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListTransfers',
+            node_dot_wire_dot_v1_dot_local__pb2.ListTransfersRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListTransfersResponse.FromString,
             options,
             channel_credentials,
             insecure,

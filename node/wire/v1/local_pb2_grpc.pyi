@@ -109,6 +109,8 @@ class LocalServiceStub:
     """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
     AnswerPairing: _grpc.UnaryUnaryMultiCallable[_local_pb2.AnswerPairingRequest, _local_pb2.AnswerPairingResponse]
     """What the person says to a question of a run."""
+    ListTransfers: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListTransfersRequest, _local_pb2.ListTransfersResponse]
+    """Files on their way between this node and others, and lately."""
     AddMirror: _grpc.UnaryUnaryMultiCallable[_local_pb2.AddMirrorRequest, _local_pb2.AddMirrorResponse]
     """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is."""
     RemoveMirror: _grpc.UnaryUnaryMultiCallable[_local_pb2.RemoveMirrorRequest, _local_pb2.RemoveMirrorResponse]
@@ -199,6 +201,8 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """One pairing run: waits for another node, or dials one. Ends when the run does, and the run when it is left."""
     AnswerPairing: _aio.UnaryUnaryMultiCallable[_local_pb2.AnswerPairingRequest, _local_pb2.AnswerPairingResponse]  # type: ignore[assignment]
     """What the person says to a question of a run."""
+    ListTransfers: _aio.UnaryUnaryMultiCallable[_local_pb2.ListTransfersRequest, _local_pb2.ListTransfersResponse]  # type: ignore[assignment]
+    """Files on their way between this node and others, and lately."""
     AddMirror: _aio.UnaryUnaryMultiCallable[_local_pb2.AddMirrorRequest, _local_pb2.AddMirrorResponse]  # type: ignore[assignment]
     """Mirrors a peer: this node becomes a thin client of it. One that is mirrored already stays as it is."""
     RemoveMirror: _aio.UnaryUnaryMultiCallable[_local_pb2.RemoveMirrorRequest, _local_pb2.RemoveMirrorResponse]  # type: ignore[assignment]
@@ -508,6 +512,14 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_local_pb2.AnswerPairingResponse, _abc.Awaitable[_local_pb2.AnswerPairingResponse]]:
         """What the person says to a question of a run."""
+
+    @_abc_1.abstractmethod
+    def ListTransfers(
+        self,
+        request: _local_pb2.ListTransfersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListTransfersResponse, _abc.Awaitable[_local_pb2.ListTransfersResponse]]:
+        """Files on their way between this node and others, and lately."""
 
     @_abc_1.abstractmethod
     def AddMirror(

@@ -143,6 +143,9 @@ class TwinNode(MirrorTwin):
             in_keychain=True,
         )
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
+        self.transfers: list[pb.Transfer] = []
+        # What the next looks find, one after the other.
+        self.later_transfers: list[list[pb.Transfer]] = []
         self.script: list[pb.RunPairingResponse | str] = []
         self.too_late = False
         self.answers: SimpleQueue[pb.AnswerPairingRequest] = SimpleQueue()
@@ -322,6 +325,12 @@ class TwinNode(MirrorTwin):
         self._take(request, context)
         new = changed(self.identity, {"shown": "WWWWWWW-WWWWWWW", "former_keys": self.identity.former_keys + 1})
         return pb.RotateIdentityResponse(identity=new)
+
+    def ListTransfers(self, request, context):  # noqa: N802
+        self._take(request, context)
+        if self.later_transfers:
+            self.transfers = self.later_transfers.pop(0)
+        return pb.ListTransfersResponse(transfers=self.transfers)
 
     def GetMesh(self, request, context):  # noqa: N802
         self._take(request, context)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atunnel/wire/v1/files.proto\x12\x0etunnel.wire.v1\",\n\x0cOfferRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\"1\n\rOfferResponse\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\"9\n\tPushStart\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"\x1c\n\x0cPushResponse\x12\x0c\n\x04size\x18\x01 \x01(\x04\">\n\x0bPullRequest\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"\x0e\n\x0cPullResponse2\xdb\x01\n\x0b\x46ileService\x12\x44\n\x05Offer\x12\x1c.tunnel.wire.v1.OfferRequest\x1a\x1d.tunnel.wire.v1.OfferResponse\x12\x41\n\x04Push\x12\x19.tunnel.wire.v1.PushStart\x1a\x1c.tunnel.wire.v1.PushResponse(\x01\x12\x43\n\x04Pull\x12\x1b.tunnel.wire.v1.PullRequest\x1a\x1c.tunnel.wire.v1.PullResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1atunnel/wire/v1/files.proto\x12\x0etunnel.wire.v1\",\n\x0cOfferRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\"1\n\rOfferResponse\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x02 \x01(\x08\";\n\x0bPushRequest\x12\x0e\n\x06sha256\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"\x1c\n\x0cPushResponse\x12\x0c\n\x04size\x18\x01 \x01(\x04\">\n\x0bPullRequest\x12\x0f\n\x07message\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"\x0e\n\x0cPullResponse2\xdd\x01\n\x0b\x46ileService\x12\x44\n\x05Offer\x12\x1c.tunnel.wire.v1.OfferRequest\x1a\x1d.tunnel.wire.v1.OfferResponse\x12\x43\n\x04Push\x12\x1b.tunnel.wire.v1.PushRequest\x1a\x1c.tunnel.wire.v1.PushResponse(\x01\x12\x43\n\x04Pull\x12\x1b.tunnel.wire.v1.PullRequest\x1a\x1c.tunnel.wire.v1.PullResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,14 +35,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OFFERREQUEST']._serialized_end=90
   _globals['_OFFERRESPONSE']._serialized_start=92
   _globals['_OFFERRESPONSE']._serialized_end=141
-  _globals['_PUSHSTART']._serialized_start=143
-  _globals['_PUSHSTART']._serialized_end=200
-  _globals['_PUSHRESPONSE']._serialized_start=202
-  _globals['_PUSHRESPONSE']._serialized_end=230
-  _globals['_PULLREQUEST']._serialized_start=232
-  _globals['_PULLREQUEST']._serialized_end=294
-  _globals['_PULLRESPONSE']._serialized_start=296
-  _globals['_PULLRESPONSE']._serialized_end=310
-  _globals['_FILESERVICE']._serialized_start=313
-  _globals['_FILESERVICE']._serialized_end=532
+  _globals['_PUSHREQUEST']._serialized_start=143
+  _globals['_PUSHREQUEST']._serialized_end=202
+  _globals['_PUSHRESPONSE']._serialized_start=204
+  _globals['_PUSHRESPONSE']._serialized_end=232
+  _globals['_PULLREQUEST']._serialized_start=234
+  _globals['_PULLREQUEST']._serialized_end=296
+  _globals['_PULLRESPONSE']._serialized_start=298
+  _globals['_PULLRESPONSE']._serialized_end=312
+  _globals['_FILESERVICE']._serialized_start=315
+  _globals['_FILESERVICE']._serialized_end=536
 # @@protoc_insertion_point(module_scope)

@@ -20,7 +20,7 @@ class OfferResponse(_message.Message):
     complete: bool
     def __init__(self, offset: _Optional[int] = ..., complete: _Optional[bool] = ...) -> None: ...
 
-class PushStart(_message.Message):
+class PushRequest(_message.Message):
     __slots__ = ("sha256", "size", "offset")
     SHA256_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]

@@ -42,7 +42,7 @@ class FileServiceStub:
                 _registered_method=True)
         self.Push = channel.stream_unary(
                 '/tunnel.wire.v1.FileService/Push',
-                request_serializer=tunnel_dot_wire_dot_v1_dot_files__pb2.PushStart.SerializeToString,
+                request_serializer=tunnel_dot_wire_dot_v1_dot_files__pb2.PushRequest.SerializeToString,
                 response_deserializer=tunnel_dot_wire_dot_v1_dot_files__pb2.PushResponse.FromString,
                 _registered_method=True)
         self.Pull = channel.unary_stream(
@@ -64,7 +64,7 @@ class FileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Push(self, request_iterator, context):
-        """The first message is a serialised PushStart, the others are the bytes from its offset on, in order.
+        """The first message is a serialised PushRequest, the others are the bytes from its offset on, in order.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -87,7 +87,7 @@ def add_FileServiceServicer_to_server(servicer, server):
             ),
             'Push': grpc.stream_unary_rpc_method_handler(
                     servicer.Push,
-                    request_deserializer=tunnel_dot_wire_dot_v1_dot_files__pb2.PushStart.FromString,
+                    request_deserializer=tunnel_dot_wire_dot_v1_dot_files__pb2.PushRequest.FromString,
                     response_serializer=tunnel_dot_wire_dot_v1_dot_files__pb2.PushResponse.SerializeToString,
             ),
             'Pull': grpc.unary_stream_rpc_method_handler(
@@ -149,7 +149,7 @@ class FileService:
             request_iterator,
             target,
             '/tunnel.wire.v1.FileService/Push',
-            tunnel_dot_wire_dot_v1_dot_files__pb2.PushStart.SerializeToString,
+            tunnel_dot_wire_dot_v1_dot_files__pb2.PushRequest.SerializeToString,
             tunnel_dot_wire_dot_v1_dot_files__pb2.PushResponse.FromString,
             options,
             channel_credentials,

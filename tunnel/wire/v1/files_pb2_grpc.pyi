@@ -37,8 +37,8 @@ class FileServiceStub:
     def __new__(cls, channel: _aio.Channel) -> FileServiceAsyncStub: ...
     Offer: _grpc.UnaryUnaryMultiCallable[_files_pb2.OfferRequest, _files_pb2.OfferResponse]
     """How much of some content the server holds durably. Refused when there is no room for the rest."""
-    Push: _grpc.StreamUnaryMultiCallable[_files_pb2.PushStart, _files_pb2.PushResponse]
-    """The first message is a serialised PushStart, the others are the bytes from its offset on, in order."""
+    Push: _grpc.StreamUnaryMultiCallable[_files_pb2.PushRequest, _files_pb2.PushResponse]
+    """The first message is a serialised PushRequest, the others are the bytes from its offset on, in order."""
     Pull: _grpc.UnaryStreamMultiCallable[_files_pb2.PullRequest, _files_pb2.PullResponse]
     """The answers are the bytes from the offset on, in order; no message frames them."""
 
@@ -49,8 +49,8 @@ class FileServiceAsyncStub(FileServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Offer: _aio.UnaryUnaryMultiCallable[_files_pb2.OfferRequest, _files_pb2.OfferResponse]  # type: ignore[assignment]
     """How much of some content the server holds durably. Refused when there is no room for the rest."""
-    Push: _aio.StreamUnaryMultiCallable[_files_pb2.PushStart, _files_pb2.PushResponse]  # type: ignore[assignment]
-    """The first message is a serialised PushStart, the others are the bytes from its offset on, in order."""
+    Push: _aio.StreamUnaryMultiCallable[_files_pb2.PushRequest, _files_pb2.PushResponse]  # type: ignore[assignment]
+    """The first message is a serialised PushRequest, the others are the bytes from its offset on, in order."""
     Pull: _aio.UnaryStreamMultiCallable[_files_pb2.PullRequest, _files_pb2.PullResponse]  # type: ignore[assignment]
     """The answers are the bytes from the offset on, in order; no message frames them."""
 
@@ -68,10 +68,10 @@ class FileServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
     def Push(
         self,
-        request_iterator: _MaybeAsyncIterator[_files_pb2.PushStart],
+        request_iterator: _MaybeAsyncIterator[_files_pb2.PushRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_files_pb2.PushResponse, _abc.Awaitable[_files_pb2.PushResponse]]:
-        """The first message is a serialised PushStart, the others are the bytes from its offset on, in order."""
+        """The first message is a serialised PushRequest, the others are the bytes from its offset on, in order."""
 
     @_abc_1.abstractmethod
     def Pull(
