@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from node.classifier import RuleScreener
 from node.core.commands import Cancel, Deliver, Steer
-from node.core.errors import ErrorCode
-from node.core.mesh import Grant
+from node.core.errors import ErrorCode, MeshError
+from node.core.mesh import Grant, Peer
 from node.core.model import Exchange, Status
+from node.core.relay import Forward, ForwardResult
+from node.ingress import Ingress
 from tests.integration.mesh import Agent, refused, scenario, texts
 from tests.tunnel_lab import Mac, mirrored
 from tests.waiting import until
@@ -57,6 +61,43 @@ async def test_what_waits_says_since_when_and_crosses_once_when_the_server_is_ba
         await api.send(Deliver(exchange=None, text="8091."))
         assert texts(await web.wait(receipt.exchange.id)) == ["8091."]
         assert len(await studio.messages(receipt.exchange.id)) == 3
+
+
+class Cut(Ingress):
+    """The network goes once, right after the request is on the server's disk."""
+
+    cut = False
+
+    async def take(self, peer: Peer, forwards: Sequence[Forward]) -> tuple[ForwardResult, ...]:
+        results = await super().take(peer, forwards)
+        if not self.cut:
+            self.cut = True
+            raise MeshError(ErrorCode.UNAVAILABLE, "The cable is out.")
+        return results
+
+
+@scenario
+async def test_a_cut_between_the_commit_there_and_its_answer_makes_one_request_of_two_tries(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        await studio.stop()
+        heart = studio.mesh
+        studio.ingress = cut = Cut(
+            store=heart.store, broker=heart.broker, screener=RuleScreener(), trust=studio.trust, ledger=heart.ledger,
+            bells=heart.bells, limits=heart.limits, claims=studio.carrier,
+        )  # fmt: skip
+        heart.store.listen(cut.committed)
+        await studio.start()
+        receipt = await web.request("@api", "Which port?")
+        await held(laptop, web, "landed")
+        assert cut.cut
+        await heart.tick(2)
+        assert [who for who, _, _ in heart.typer.lines] == [api.session.id]
+        (taken,) = (await api.read()).taken
+        assert taken.message.id == receipt.message.id
+        await api.send(Deliver(exchange=None, text="8091."))
+        assert texts(await web.wait(receipt.exchange.id)) == ["8091."]
+        rows = await heart.rows(message=receipt.message.id)
+        assert [row["decision"] for row in rows if row["row"] == "message"] == ["relayed"]
 
 
 @scenario

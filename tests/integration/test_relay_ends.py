@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from node.core.commands import Ask, Deliver, Request
-from node.core.errors import ErrorCode
+from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Peer
 from node.core.model import Author, Blocked, MessageKind, Status
@@ -181,8 +181,13 @@ async def test_a_circle_of_waits_across_macs_is_refused(tmp_path: Path) -> None:
             circle = Blocked(who=api.address, on=web.address, exchange="probe")
             await until(lambda: studio.mesh.inbox.cycle(circle), "the wait of the other Mac")
             back = Request(to="@web", text="And which host?")
-            with refused(ErrorCode.CYCLE, "would wait for ever", "@web@laptop"):
+            with pytest.raises(MeshError) as circle_named:
                 await studio.mesh.exchanges.send(api.call(back), back, 15)
+            assert circle_named.value.code is ErrorCode.CYCLE
+            assert "@api waits for @web@laptop waits for @api" in circle_named.value.message
+            # With the question that the other one waits in.
+            assert circle_named.value.details["text"] == "Which port?"
+            assert circle_named.value.details["from"] == "@web@laptop"
             await api.send(Deliver(exchange=None, text="8091."))
         assert texts(asking.result()[1]) == ["8091."]
 
