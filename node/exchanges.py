@@ -25,7 +25,7 @@ from node.core.model import (
 from node.core.relay import RemoteSession
 from node.labels import host_of, label_of
 from node.ledger import Ledger, recall
-from node.openings import Openings, mirrored_hosts
+from node.openings import Openings, mirrored_hosts, note_on_far
 from node.ports import Broker, Call, CallRecord, Inbox, Reader, Store, Tx, Waits
 from node.ports_work import Planner, Stager
 
@@ -204,7 +204,7 @@ class Exchanges:
                 session=_as_session(remote),
                 me=False,
                 open_with_me=count,
-                note="" if remote.askable else f"its agent has {remote.status.value} there; it cannot be asked",
+                note=note_on_far(remote, reader.peer(remote.node)),
                 host=host_of(reader, remote.node),
             )
             for remote in reader.remote_sessions()

@@ -8,6 +8,7 @@ from node.core import policy, relay, workspace
 from node.core.commands import Delegate, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
+from node.core.mesh import Grant, Peer
 from node.core.model import (
     Address,
     AgentState,
@@ -212,6 +213,18 @@ def mirrored_hosts(reader: Reader) -> dict[str, str]:
         for mirror in reader.mirrors()
         if not mirror.paused and (peer := reader.peer(mirror.peer)) is not None
     }
+
+
+def note_on_far(session: RemoteSession, host: Peer | None) -> str:
+    """Why a session of another node may not answer soon; empty when nothing speaks against it."""
+    if not session.askable:
+        gone = session.status is SessionStatus.ARCHIVED
+        return "it is not there any more" if gone else f"its agent has {session.status.value} there; it cannot be asked"
+    if host is None:
+        return "its node is not paired with this one any more; it cannot be asked"
+    if Grant.REQUEST not in host.got:
+        return "its node does not let this one ask now; a request waits until it does"
+    return ""
 
 
 def _unknown_there(reader: Reader, wanted: str, host: str) -> MeshError:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from node.classifier import RuleScreener
+from node.core import workspace as rules
 from node.core.commands import Cancel, Deliver, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, Peer
@@ -13,7 +14,7 @@ from node.core.model import Exchange, Status
 from node.core.relay import Forward, ForwardResult
 from node.ingress import Ingress
 from tests.integration.mesh import Agent, refused, scenario, texts
-from tests.tunnel_lab import Mac, mirrored
+from tests.tunnel_lab import ASK, Mac, mirrored
 from tests.waiting import until
 
 
@@ -161,11 +162,34 @@ async def test_a_grant_that_is_taken_away_ends_the_stream_at_once(tmp_path: Path
         assert len(await studio.messages(receipt.exchange.id)) == 2
 
 
+async def notes(mac: Mac, agent: Agent) -> dict[str, str]:
+    """What list_peers says of each session."""
+    return {peer.name: peer.note for peer in await mac.mesh.exchanges.peers(agent.call("peers"))}
+
+
+@scenario
+async def test_a_session_in_a_restricted_workspace_has_no_mirrors(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, _studio, web, _api):
+        lab = rules.add("lab", "host", {}, (), reach=())
+        await laptop.mesh.store.write(lambda tx: tx.put_workspace(lab))
+        boxed = await laptop.mesh.seat("boxed", workspace="lab")
+        assert "@api@studio" in await notes(laptop, web)
+        assert "@api@studio" not in await notes(laptop, boxed)
+        for name in ("@api", "@api@studio"):
+            with refused(ErrorCode.REACH, "none on another Mac"):
+                await boxed.request(name)
+        assert await laptop.queue() == 0
+
+
 @scenario
 async def test_a_session_that_went_away_is_said_to_be_gone(tmp_path: Path) -> None:
     async with mirrored(tmp_path) as (laptop, studio, web, api):
-        listed = {peer.name: peer.note for peer in await laptop.mesh.exchanges.peers(web.call("peers"))}
-        assert listed["@api@studio"] == ""
+        assert (await notes(laptop, web))["@api@studio"] == ""
+        await laptop.knows(studio, ASK, frozenset())
+        assert "does not let this one ask" in (await notes(laptop, web))["@api@studio"]
+        await laptop.knows(studio, ASK, ASK)
+        await web.request("@api")
+        await told(api, "Which port does the service listen on?")
         await studio.mesh.store.write(lambda tx: tx.remove_session(api.session.id))
         await laptop.sees()
         with refused(ErrorCode.UNAVAILABLE, "@api@studio was put away or removed there"):
