@@ -42,8 +42,8 @@ class Mac:
 
 
 @asynccontextmanager
-async def mac(host: Host, nickname: str) -> AsyncIterator[Mac]:
-    async with lab(host.within, MESH) as built, AsyncExitStack() as stack:
+async def mac(host: Host, nickname: str, mesh: str = MESH) -> AsyncIterator[Mac]:
+    async with lab(host.within, mesh) as built, AsyncExitStack() as stack:
         await built.start()
         folder = built.home / "work"
         folder.mkdir()
@@ -87,10 +87,10 @@ async def linked(one: Mac) -> bool:
 
 
 @asynccontextmanager
-async def two_macs() -> AsyncIterator[tuple[Mac, Mac]]:
-    """@web on a laptop, which mirrors a studio with @api."""
+async def two_macs(mesh: str = MESH) -> AsyncIterator[tuple[Mac, Mac]]:
+    """@web on a laptop, with its own settings, which mirrors a studio with @api."""
     with lan(2, addresses=lambda number: [f"10.77.0.{number}/24"]) as (here, there):
-        async with mac(here, "web") as laptop, mac(there, "api") as studio:
+        async with mac(here, "web", mesh) as laptop, mac(there, "api") as studio:
             await pair(laptop, studio)
 
             async def seen() -> bool:
@@ -218,3 +218,23 @@ async def until_down(one: Mac) -> None:
         return not await linked(one)
 
     await until(down, "a link that is down", seconds=30)
+
+
+@pytest.mark.timeout(120)
+def test_a_thin_client_needs_no_port_of_its_own() -> None:
+    async def play() -> None:
+        async with two_macs(MESH.replace("discovery = false", "discovery = false\nlisten = false")) as (laptop, studio):
+
+            async def nothing(_step: int) -> None:
+                return None
+
+            async with laptop.client() as client:
+                assert (await client.mesh()).port is None
+            await verified(laptop, studio, await conversation(laptop, studio, 0, nothing))
+            await studio.node.helio("peers", "grant", "laptop", "mirror-panel", "mirror-timeline")
+            panel = await laptop.node.helio("mirror", "watch", "studio", "--once")
+            assert "@web@laptop -> @api" in panel.replace("→", "->"), panel
+            listed = await laptop.node.helio("mirror", "list")
+            assert "studio" in listed
+
+    asyncio.run(play())
