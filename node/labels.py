@@ -24,6 +24,12 @@ def label_of(reader: Reader, address: Address, author: Author) -> str:
     return f"deleted session {address.session[:8]}"
 
 
+def far_label(reader: Reader, session_id: str) -> str:
+    """How a session of another node is called, "@nickname@host"; "" for an id that is of none."""
+    remote = reader.remote_session(session_id)
+    return relay.label(remote, host_of(reader, remote.node)) if remote is not None else ""
+
+
 def host_of(reader: Reader, node: str) -> str:
     """What this node's person calls another node."""
     peer = reader.peer(node)

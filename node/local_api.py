@@ -20,9 +20,10 @@ from node.core import commands, views
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id, match_prefix
 from node.core.limits import Limits
-from node.core.model import Address, Exchange, Kind, Session
+from node.core.model import Address, Exchange, Kind, Message, Session
 from node.core.transfer import Attachment
 from node.grpc_setup import aio, bind_private, clear_stale, grpc
+from node.labels import far_label
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
 from node.local_api_work import WorkApi
@@ -184,7 +185,7 @@ class LocalApi:
     async def _get_exchange(self, asked: pb.GetExchangeRequest) -> pb.GetExchangeResponse:
         def work(reader: Reader) -> pb.GetExchangeResponse:
             exchange = _find_exchange(reader, asked.exchange)
-            label = views.labels(reader.session)
+            label = _labels(reader)
             page = pb.GetExchangeResponse(exchange=self._exchange_seen(reader, exchange))
             size = 0
             for message in reader.messages(exchange.id):
@@ -193,7 +194,7 @@ class LocalApi:
                 if size >= codec.PAGE_BYTES:
                     page.more = True
                     break
-                wire = codec.message_to_wire(views.view_message(message, exchange, label, self.place))
+                wire = codec.message_to_wire(self._message_seen(message, exchange, label))
                 size += wire.ByteSize()
                 page.messages.append(wire)
             return page
@@ -224,12 +225,10 @@ class LocalApi:
         exchange, arrival = await self.people.wait(asked.exchange, asked.seconds)
 
         def work(reader: Reader) -> views.ArrivalView:
-            label = views.labels(reader.session)
+            label = _labels(reader)
             return views.ArrivalView(
                 exchange=views.view_exchange(exchange, reader.messages(exchange.id), label, reader.session),
-                messages=tuple(
-                    views.view_message(taken.message, taken.exchange, label, self.place) for taken in arrival.taken
-                ),
+                messages=tuple(self._message_seen(taken.message, taken.exchange, label) for taken in arrival.taken),
                 remaining=arrival.remaining,
                 timed_out=arrival.timed_out,
             )
@@ -252,7 +251,7 @@ class LocalApi:
         receipt = await self.people.send(command, key)
 
         def work(reader: Reader) -> R:
-            seen = views.view_message(receipt.message, receipt.exchange, views.labels(reader.session), self.place)
+            seen = self._message_seen(receipt.message, receipt.exchange, _labels(reader))
             return response(
                 exchange=self._exchange_seen(reader, receipt.exchange),
                 message=codec.message_to_wire(seen),
@@ -261,8 +260,13 @@ class LocalApi:
 
         return await self.store.read(work)
 
+    def _message_seen(self, message: Message, exchange: Exchange, label: Callable[[Address], str]) -> views.MessageView:
+        # Files of a message to another node land there.
+        here = exchange.address(message.recipient).node == self.node_id
+        return views.view_message(message, exchange, label, self.place if here else None)
+
     def _exchange_seen(self, reader: Reader, exchange: Exchange) -> pb.Exchange:
-        label = views.labels(reader.session)
+        label = _labels(reader)
         view = views.view_exchange(exchange, reader.messages(exchange.id), label, reader.session)
         return codec.exchange_to_wire(view)
 
@@ -287,6 +291,10 @@ async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> Asy
         # Left to the collector, a generator which follows something would end some time later.
         if isinstance(source, AsyncGenerator):
             await source.aclose()
+
+
+def _labels(reader: Reader) -> Callable[[Address], str]:
+    return views.labels(reader.session, lambda session_id: far_label(reader, session_id))
 
 
 def _find_exchange(reader: Reader, wanted: str) -> Exchange:

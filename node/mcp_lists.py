@@ -48,7 +48,7 @@ def _peer_json(peer: Peer) -> JsonObject:
     return data
 
 
-def exchanges(found: Sequence[Conversation], me: Address, names: Mapping[Address, str], *, one: bool) -> Said:
+def exchanges(found: Sequence[Conversation], me: Address, names: Mapping[str, str], *, one: bool) -> Said:
     """The caller's exchanges with the ladder of every message it handed in; `one` shows texts as well."""
     waiting = [c.exchange for c in found if c.exchange.status is Status.ASKED and c.exchange.end_of(me) is End.OPENER]
     delivered = [
@@ -67,7 +67,7 @@ def exchanges(found: Sequence[Conversation], me: Address, names: Mapping[Address
     return Said(line=line, data={"exchanges": [_exchange_json(c, me, names, texts=one) for c in found]})
 
 
-def _exchange_json(conversation: Conversation, me: Address, names: Mapping[Address, str], *, texts: bool) -> JsonObject:
+def _exchange_json(conversation: Conversation, me: Address, names: Mapping[str, str], *, texts: bool) -> JsonObject:
     exchange = conversation.exchange
     end = exchange.end_of(me)
     visible = [m for m in conversation.messages if m.sender is end or not m.withheld]
@@ -105,10 +105,10 @@ def _row_json(message: Message, *, mine: bool, texts: bool) -> JsonObject:
     return data
 
 
-def _other(exchange: Exchange, me: Address, names: Mapping[Address, str]) -> str:
+def _other(exchange: Exchange, me: Address, names: Mapping[str, str]) -> str:
     other = exchange.worker if exchange.end_of(me) is End.OPENER else exchange.opener
-    if other in names:
-        return names[other]
+    if other.session is not None and other.session in names:
+        return names[other.session]
     return "the person at this node" if other.session is None else short(other.session)
 
 

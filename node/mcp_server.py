@@ -109,7 +109,7 @@ class McpServer:
                 return lists.peers(await agents.peers(call))
             case carried.ListDelegationsArguments(exchange=exchange, include_closed=closed):
                 found = await agents.exchanges(call, exchange, closed=closed)
-                names = {Address(node=me.node, session=p.session.id): p.session.label for p in await agents.peers(call)}
+                names = {peer.session.id: peer.name for peer in await agents.peers(call)}
                 return lists.exchanges(found, me, names, one=exchange is not None)
             case carried.ReadInboxArguments(exchange=exchange):
                 return words.arrived(await agents.read_inbox(call, exchange), me, waiting_on=None)

@@ -32,6 +32,7 @@ from node.core.model import (
     Status,
 )
 from node.core.node_status import NodeStatus
+from node.core.relay import RemoteSession
 from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
@@ -133,6 +134,7 @@ class Books:
     all_exchanges: dict[str, Exchange] = field(default_factory=dict)
     all_messages: dict[str, list[Message]] = field(default_factory=dict)
     unread_of: dict[Address, int] = field(default_factory=dict)
+    remote: list[RemoteSession] = field(default_factory=list)
 
     async def read(self, work: Callable[[Books], T]) -> T:
         return await asyncio.to_thread(work, self)
@@ -140,6 +142,12 @@ class Books:
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]:
         found = (s for s in self.all_sessions.values() if archived or s.status is not SessionStatus.ARCHIVED)
         return tuple(sorted(found, key=lambda s: -s.created_us))
+
+    def remote_session(self, session_id: str) -> RemoteSession | None:
+        return next((one for one in self.remote if one.id == session_id), None)
+
+    def peer(self, peer_id: str) -> None:
+        return None
 
     def session(self, session_id: str) -> Session | None:
         return self.all_sessions.get(session_id)

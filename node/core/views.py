@@ -250,8 +250,16 @@ class VerifyView:
     result: VerifyResultView | None = None
 
 
-def labels(session: Callable[[str], Session | None]) -> Callable[[Address], str]:
-    """How people call the one at an address; `session` finds a record by id, None for one that was deleted."""
+_AUTHORS = {Author.PERSON: THE_PERSON, Author.NODE: THE_NODE, Author.FAR_NODE: f"{THE_NODE} at the other end"}
+
+
+def labels(
+    session: Callable[[str], Session | None], far: Callable[[str], str] = lambda _id: ""
+) -> Callable[[Address], str]:
+    """How people call the one at an address; `session` finds a record by id, None for one that was deleted.
+
+    `far` is how a session of another node is called, "" for an id that is of none.
+    """
     known: dict[str, str] = {}
 
     def label(address: Address) -> str:
@@ -259,7 +267,8 @@ def labels(session: Callable[[str], Session | None]) -> Callable[[Address], str]
             return THE_PERSON
         if address.session not in known:
             found = session(address.session)
-            known[address.session] = found.label if found is not None else short(address.session)
+            elsewhere = far(address.session) or short(address.session)
+            known[address.session] = found.label if found is not None else elsewhere
         return known[address.session]
 
     return label
@@ -316,10 +325,7 @@ def view_message(
     paths: tuple[str, ...] | None = None
     if place is not None and reader is not None and message.ladder.landed_us is not None:
         paths = tuple(place(reader, message.id, file) for file in message.files)
-    if message.author is Author.SESSION:
-        sender = label(exchange.address(message.sender))
-    else:
-        sender = THE_PERSON if message.author is Author.PERSON else THE_NODE
+    sender = _AUTHORS.get(message.author) or label(exchange.address(message.sender))
     return MessageView(
         id=message.id,
         exchange=message.exchange,

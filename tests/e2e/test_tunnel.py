@@ -230,11 +230,20 @@ def test_a_thin_client_needs_no_port_of_its_own() -> None:
 
             async with laptop.client() as client:
                 assert (await client.mesh()).port is None
-            await verified(laptop, studio, await conversation(laptop, studio, 0, nothing))
+            exchange = await conversation(laptop, studio, 0, nothing)
+            await verified(laptop, studio, exchange)
             await studio.node.helio("peers", "grant", "laptop", "mirror-panel", "mirror-timeline")
             panel = await laptop.node.helio("mirror", "watch", "studio", "--once")
             assert "@web@laptop -> @api" in panel.replace("→", "->"), panel
-            listed = await laptop.node.helio("mirror", "list")
-            assert "studio" in listed
+            assert "studio" in await laptop.node.helio("mirror", "list")
+            shown = await laptop.node.helio("requests", "show", exchange)
+            assert "@api@studio (peer session)" in shown
+            # Its own file landed on the other machine, at a path that is nothing here.
+            assert "inbox" not in shown.partition("#2")[0]
+            assert "@web@laptop (asker)" in await studio.node.helio("requests", "show", exchange)
+            mine = (await done(laptop.agent, "list_delegations", include_closed=True)).data["exchanges"]
+            assert isinstance(mine, list)
+            assert isinstance(mine[0], dict)
+            assert mine[0]["with"] == "@api@studio"
 
     asyncio.run(play())

@@ -131,7 +131,7 @@ def test_a_list_shows_the_ladder_of_what_was_handed_in_and_hides_what_was_withhe
     unread = message(MessageKind.STEER)
     read = message(ladder=Ladder(recorded_us=1, read_us=3))
     conversation = Conversation(exchange=EXCHANGE, messages=(read, mine, hidden, unread))
-    said = exchanges((conversation,), ME, {THEM: "@them"}, one=True)
+    said = exchanges((conversation,), ME, {"themmmmmmmmmmmmm": "@them"}, one=True)
     assert said.line == "1 exchange. You are working in exchange."
     shown = said.data["exchanges"][0]  # type: ignore[index,call-overload]
     assert isinstance(shown, dict)
