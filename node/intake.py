@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
@@ -15,8 +16,9 @@ from node.platform.part_file import ALIGNED, PartFile
 
 T = TypeVar("T")
 
-# Handed to a thread at once; as much again is gathered meanwhile.
-_BATCH_BYTES: Final = 4_194_304
+# Handed to threads at once. What they are not ready for is gathered meanwhile, so that the network need not wait.
+_BATCH_BYTES: Final = 2_097_152
+_GATHERED_BYTES: Final = 6_291_456
 
 
 class Books(Protocol):
@@ -78,7 +80,7 @@ class Intake:
         # What is durable, and what has come.
         self._offset = offset
         self._taken = offset
-        self._batch: list[bytes] = []
+        self._batch: deque[bytes] = deque()
         self._gathered = 0
         self._part: PartFile | None = None
         self._jobs: tuple[asyncio.Future[None], ...] = ()
@@ -113,7 +115,8 @@ class Intake:
         self._taken += len(data)
         self._batch.append(data)
         self._gathered += len(data)
-        if self._gathered >= _BATCH_BYTES:
+        busy = any(not job.done() for job in self._jobs)
+        if self._gathered >= (_GATHERED_BYTES if busy else _BATCH_BYTES):
             async with self._turn:
                 self._check_open()
                 await self._heard(self._hand_over())
@@ -127,7 +130,8 @@ class Intake:
                     ErrorCode.INVALID_ARGUMENT,
                     f"Of {self._size:,} bytes that were said {self.left:,} did not come. What came is kept.",
                 )
-            await self._heard(self._hand_over())
+            while self._batch:
+                await self._heard(self._hand_over())
             await self._heard(self._quiet())
             fits: list[bool] = []
             try:
@@ -171,9 +175,12 @@ class Intake:
     async def _hand_over(self) -> None:
         """Begins to write what was gathered, once what was handed over before is written."""
         await self._written()
-        batch, self._batch, self._gathered = self._batch, [], 0
-        part = self._opened()
-        before, after = part.written, part.taken + sum(map(len, batch))
+        part, batch, size = self._opened(), list[bytes](), 0
+        while self._batch and size < _BATCH_BYTES:
+            batch.append(self._batch.popleft())
+            size += len(batch[-1])
+        self._gathered -= size
+        before, after = part.written, part.taken + size
         if after // self._step > before // self._step:
             # Not past the next multiple before the one behind it is flushed.
             if self._flushing is not None:
@@ -234,7 +241,7 @@ class Intake:
             return
         try:
             try:
-                self._part.put(self._batch)
+                self._part.put(tuple(self._batch))
                 self._part.drain()
             finally:
                 self._part.flush()

@@ -23,7 +23,7 @@ from node.core.node_id import is_node_id
 from node.core.transfer import Attachment, is_sha256
 from node.intake import Intake, finished
 from node.platform.disk import check_room, disk_error, flush_folder, private_folder
-from node.platform.part_file import durable_length
+from node.platform.part_file import ALIGNED, durable_length
 from node.ports import Clock
 from node.ports_files import Standing
 from node.ports_work import Quarantine
@@ -34,10 +34,10 @@ T = TypeVar("T")
 CHUNK_BYTES: Final = 524_288
 # Read by a thread at once.
 _BATCH_BYTES: Final = 4_194_304
-# Of limits.parcel_sync_bytes: two may not be flushed yet, and as much again is under way.
-_STEPS: Final = 4
+# Of limits.parcel_sync_bytes: two may not be flushed yet, and twice as much may be under way.
+_STEPS: Final = 6
 # Less than what is written at once would tell nothing.
-_LEAST_STEP_BYTES: Final = 8_388_608
+_LEAST_STEP_BYTES: Final = 4_194_304
 _SECOND_US: Final = 1_000_000
 _NAME: Final = re.compile(r"(?P<sha256>[0-9a-f]{64})\.(?P<size>0|[1-9][0-9]{0,18})\.(?P<state>part|kept|claimed)")
 
@@ -94,7 +94,7 @@ class Parcels:
         self._limits = limits
         self._clock = clock
         self._quarantine = quarantine
-        self._step = max(_LEAST_STEP_BYTES, limits.parcel_sync_bytes // _STEPS)
+        self._step = max(_LEAST_STEP_BYTES, limits.parcel_sync_bytes // _STEPS // ALIGNED * ALIGNED)
         self._peers: dict[str, dict[str, _Parcel]] = {}
         # Held while it is decided what becomes of a parcel, not while bytes move.
         self._books = asyncio.Lock()

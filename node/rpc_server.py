@@ -21,6 +21,7 @@ from node.core.mesh import Beat, Greeting, NodeKey
 from node.grpc_setup import aio, grpc, listening_target
 from node.ports import Clock
 from node.ports_mesh import Calls, Pins
+from node.rpc_dial import UNREAD_BYTES
 from node.rpc_gate import Caller, Gate, Handlers
 from node.rpc_roots import Roots
 from node.version import VERSION
@@ -246,6 +247,9 @@ class MeshServer:
             ("grpc.max_send_message_length", self._limits.mesh_message_bytes),
             # With frames of 16 KB, as they are otherwise, a file takes a fifth longer.
             ("grpc.http2.max_frame_size", self._limits.mesh_message_bytes),
+            # Else it takes in ever more of what nobody has read yet.
+            ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", UNREAD_BYTES),
             ("grpc.max_allowed_incoming_connections", self._limits.mesh_connections),
             ("grpc.max_concurrent_streams", 2 * self._limits.mesh_calls_per_peer),
             ("grpc.server_handshake_timeout_ms", 1_000 * self._limits.mesh_handshake_s),

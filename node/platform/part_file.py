@@ -25,7 +25,7 @@ from node.platform.parcel import StoppedError
 # Writes past the cache have to begin and end at multiples of this; every offset that is gone on from is one.
 ALIGNED: Final = 4_096
 # At least as much is written at once, but for the end.
-_BUFFER_BYTES: Final = 4_194_304
+_BUFFER_BYTES: Final = 2_097_152
 _READ_BYTES: Final = 1_048_576
 _MODE: Final = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not on macOS, and not on every file system.

@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_what_went_in(tmp_path: Path) -> None:
     said = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True, timeout=60)
     assert said.stderr == ""
     first, second = (line.split() for line in said.stdout.splitlines())
-    assert first == ["27", "6000000", str(2 * 4 * MB)]
+    assert first == ["27", "6000000", str(3 * 2 * MB)]
     assert second == ["27", "6000000"]
     assert path.stat().st_size == 6_000_000
 
