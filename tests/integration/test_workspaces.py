@@ -80,9 +80,11 @@ seen['socket'] = socket_path()
 attempt('door', lambda: connect(socket_path()))
 save('seen')
 while True:
+    # Asked before: one that was connected to until then may still answer.
+    again = os.path.exists('restarted')
     try:
         connect(socket_path())
-        if os.path.exists('restarted'):
+        if again:
             break
     except OSError:
         pass
