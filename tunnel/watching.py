@@ -229,13 +229,13 @@ class Rows(Look):
             self.console.note(self.console.tint(f"{name}: GAP at {one.first}: {one_line(one.words)}", Tone.BAD))
 
 
-async def watch(node: Watches, wish: Wish, console: Console) -> None:
-    """Shows what the mirrored servers show, until the node stops; with `once` until each of them has shown it."""
+async def watch(node: Watches, wish: Wish, console: Console, *, once_s: float = ONCE_S) -> None:
+    """Shows what the mirrored servers show, until the node stops; with `once` until each has, within `once_s`."""
     servers = [Server(view) for view in wish.mirrors]
     look = _look(wish, console)
     with look.shown():
         try:
-            async with asyncio.timeout(ONCE_S if wish.once else None), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(once_s if wish.once else None), asyncio.TaskGroup() as group:
                 drawing = group.create_task(look.draw(servers))
                 await asyncio.wait([group.create_task(_follow(node, wish, server, look)) for server in servers])
                 drawing.cancel()

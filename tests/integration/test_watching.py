@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,38 @@ async def test_the_timeline_of_a_server_is_followed_and_verified(tmp_path: Path)
             assert (look.told[-1].since, look.told[-1].next, look.told[-1].breaks) == (0, size + 1, ())
             assert look.events
             assert look.rows == {}
+
+
+@scenario
+async def test_a_long_log_is_followed_from_its_last_rows_on(tmp_path: Path) -> None:
+    few = replace(QUICK, mirror_rows_kept=4)
+    async with watch_node(tmp_path / "s") as server, watch_node(tmp_path / "c", limits=few) as client:
+        lead, hand = await server.heart.seat("lead"), await server.heart.seat("hand")
+        for number in range(6):
+            await lead.request(hand, f"Question {number}")
+        await meet(client, server)
+        async with looking(client, server.id, panel=False, timeline=True) as look:
+            await look.sees(lambda it: it.seqs)
+            size = await server.heart.store.read(lambda reader: reader.size())
+            # No more than what is kept here was sent, and the check begins there.
+            assert (look.told[0].since, look.told[0].missed) == (size - 4, 0)
+
+
+@scenario
+async def test_beats_keep_a_stream_for_longer_than_silence_may_last(tmp_path: Path) -> None:
+    beating = replace(QUICK, link_beat_s=1, link_dead_s=2)
+    async with (
+        watch_node(tmp_path / "s", limits=beating) as server,
+        watch_node(tmp_path / "c", limits=beating) as client,
+    ):
+        await meet(client, server)
+        async with looking(client, server.id) as look:
+            live = await look.stands(StreamState.LIVE)
+            clock = asyncio.get_running_loop().time
+            end = clock() + 2 * beating.link_dead_s
+            await until(lambda: clock() > end or look.standings[-1] is not live)
+            assert look.standings[-1] is live
+            assert len(await server.heart.rows(engine="mirror")) == 1
 
 
 @scenario

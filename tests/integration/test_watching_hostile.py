@@ -242,7 +242,8 @@ async def test_a_beat_that_tells_of_more_than_was_sent_has_it_asked_for(tmp_path
             yield beat(0, 8)
         await asyncio.Event().wait()
 
-    async with against(tmp_path / "c", script) as (client, peer_id):
+    patient = replace(SMALL, link_dead_s=600)
+    async with against(tmp_path / "c", script, limits=patient) as (client, peer_id):
         async with looking(client, peer_id, panel=False, timeline=True) as look:
             await look.sees(lambda it: it.seqs == list(range(8)))
             assert (asked, look.told[-1].breaks) == ([("", 0), (ORIGIN, 5)], ())

@@ -154,7 +154,8 @@ def test_a_look_at_several_shows_each_once_and_only_those_that_are_on(helio, nod
 ])  # fmt: skip
 def test_a_look_at_one_that_shows_nothing_says_why(helio, node, state, code, words):
     node.mirrors = [mirror()]
-    node.watched = [standing("connecting"), standing(state, f"because {FORGERY}")]
+    # Whatever comes after that, it does not wait for it.
+    node.watched = [standing("connecting"), standing(state, f"because {FORGERY}"), panel()]
     result = helio("mirror", "watch", "--once")
     assert (result.exit_code, result.stdout) == (MEANINGS[code].exit, "")
     assert f"{state}: because {ESCAPED}" in result.stderr
