@@ -65,8 +65,6 @@ class Door:
 
         async def work(data: bytes, context: aio.ServicerContext[bytes, R]) -> None:
             given = self._admitted(data, request, context)
-            # Else it goes out with the first item, and a call that is ended in that moment cannot be ended well.
-            await context.send_initial_metadata(())
             scope = self._until_closed(quietly=True) if follows(given) else nullcontext()
             async with aclosing(answers(given)) as stream, scope:
                 async for item in stream:

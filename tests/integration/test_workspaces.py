@@ -242,8 +242,7 @@ def test_a_worktree_can_commit_from_inside(tmp_path: Path) -> None:
     workspace = rules.add("lab", "bubblewrap", {}, ())
     script = (
         "git add -A && git -c user.name=n -c user.email=e@x commit -qm inside > out 2>&1; "
-        "echo x 2> /dev/null > ../main/.git/hooks/post-commit; echo x 2> /dev/null > ../main/file; touch done; "
-        "exec sleep 1000"
+        "echo x 2> /dev/null > ../main/.git/hooks/post-commit; echo x 2> /dev/null > ../main/file; touch done"
     )
 
     async def scenario() -> None:
