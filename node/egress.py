@@ -258,7 +258,7 @@ class Egress:
             seen = await self._news(seen)
             try:
                 for peer in tuple(self._away):
-                    await self._withdraw(peer)
+                    await self._withdraw(peer, away=True)
                     await self._hold(peer)
                 await self.tidy()
             except MeshError as error:
@@ -276,8 +276,8 @@ class Egress:
         """Whether the server takes forwards; the ladders of what waits say since when it does not."""
         if up:
             # Before anything crosses: what was called off while it could not have.
-            await self._withdraw(peer)
             self._away.pop(peer, None)
+            await self._withdraw(peer, away=False)
         else:
             since, _ = self._away.get(peer, (self._ledger.now_us(), ""))
             self._away[peer] = (since, why)
@@ -310,7 +310,7 @@ class Egress:
         told: list[Address] = []
         for queued in tx.queued_before(then_us, _BATCH):
             exchange, message = tx.exchange(queued.exchange), tx.message(queued.message)
-            tx.crossed((queued.number,))
+            tx.given_up(queued.message)
             # What waits for a client that never comes again is not missed by anybody here.
             if exchange is None or message is None or self._ledger.is_far(exchange.opener):
                 continue
@@ -330,8 +330,11 @@ class Egress:
             told.append(exchange.opener)
         return tuple(told)
 
-    async def _withdraw(self, peer: str) -> None:
-        """Takes back exchanges that were called off while their request had no chance to cross."""
+    async def _withdraw(self, peer: str, *, away: bool) -> None:
+        """Takes back exchanges that were called off while their request had no chance to cross.
+
+        With `away`, only if the server still is so when that is done.
+        """
         newest = await self._store.read(lambda reader: reader.newest_relay())
         tried = self._tried.setdefault(peer, newest)
 
@@ -346,7 +349,8 @@ class Egress:
             return found
 
         def work(tx: Tx) -> None:
-            for exchange, message in called_off(tx):
+            # Once it takes forwards again, something may be on its way that was not when this began.
+            for exchange, message in called_off(tx) if peer in self._away or not away else ():
                 tx.withdraw(exchange.id)
                 self._ledger.outcome(tx, exchange, message, "withdrawn")
 

@@ -59,7 +59,7 @@ class FileEgress:
         if message is None or exchange is None:
             return ()
         result = ForwardResult(number=queued.number, message=message.id, outcome=Outcome.REFUSED, code=error.code.value)
-        tx.crossed((queued.number,))
+        tx.given_up(message.id)
         return self._egress.not_taken(tx, exchange, message, result, error.message)
 
     async def pull_files(self, peer: str, carrier: Carrier) -> None:

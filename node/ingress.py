@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -214,6 +214,15 @@ class Ingress:
             return tuple(told)
 
         await self._store.write(work, self._bells.ring)
+
+    async def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
+        """How exchanges stand now; what is told of them later is never older than this."""
+
+        def work(reader: Reader) -> dict[str, Status]:
+            found = (reader.exchange(one) for one in exchanges)
+            return {one.id: one.status for one in found if one is not None}
+
+        return await self._store.read(work)
 
     async def directory(self) -> tuple[RemoteSession, ...]:
         """Whom a mirror may ask: every session that is not put away."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from node.core.mesh import Peer
-from node.core.model import Address, Blocked
+from node.core.model import Address, Blocked, Status
 from node.core.relay import Forward, ForwardResult, Item, Queued, RemoteSession
 from node.core.transfer import Attachment
 
@@ -33,6 +33,7 @@ class RelayTx(RelayReader, Protocol):
     ) -> None: ...
     def files_crossed(self, message: str) -> None: ...
     def files_wanted(self, message: str) -> None: ...
+    def given_up(self, message: str) -> None: ...
     def crossed(self, numbers: Sequence[int]) -> None: ...
     def crossed_to(self, peer: str, number: int) -> None: ...
     def withdraw(self, exchange: str) -> None: ...
@@ -92,6 +93,10 @@ class Ingress(Protocol):
 
     async def held(self, items: Sequence[Item]) -> None:
         """The client holds these."""
+        ...
+
+    async def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
+        """How exchanges stand now; what is told of them later is never older than this."""
         ...
 
     async def directory(self) -> tuple[RemoteSession, ...]:

@@ -71,11 +71,16 @@ class MirrorsTwin:
 
 @dataclass(slots=True)
 class CarrierTwin:
-    """A ports_relay.Carrier that has every file at once, or refuses."""
+    """A ports_relay.Carrier that has every file at once, or refuses; a ports_files.Claims, too.
+
+    While `lacking` holds events, the node says of a message that it has not its files, once the next one happens.
+    """
 
     pushed: list[tuple[str, str, str]] = field(default_factory=list)
     pulled: list[tuple[str, str, str]] = field(default_factory=list)
     refuse: MeshError | None = None
+    lacking: list[asyncio.Event] = field(default_factory=list)
+    looked: int = 0
 
     async def push(self, peer: str, message: str, attachment: Attachment) -> None:
         if self.refuse is not None:
@@ -86,7 +91,11 @@ class CarrierTwin:
         self.pulled.append((peer, message, attachment.name))
 
     async def missing(self, peer: str, attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
-        return ()
+        self.looked += 1
+        if not self.lacking:
+            return ()
+        await self.lacking.pop(0).wait()
+        return tuple(attachments)
 
     async def claim(self, peer: str, attachments: Sequence[Attachment]) -> None:
         return None

@@ -34,7 +34,18 @@ from node.store.rows import (
 
 T = TypeVar("T")
 
-_UNREAD = "landed_us IS NOT NULL AND read_us IS NULL AND lease IS NULL AND to_node = ? AND to_session = ?"
+# What is to be read before a message: those of its exchange for the same reader.
+_BEFORE = (
+    "FROM messages AS before WHERE before.exchange = messages.exchange AND before.number < messages.number "
+    "AND before.to_node = messages.to_node AND before.to_session = messages.to_session"
+)
+# A message whose files take longer to land is not overtaken by what stands behind it.
+_UNREAD = (
+    "landed_us IS NOT NULL AND read_us IS NULL AND lease IS NULL AND to_node = ? AND to_session = ? AND NOT EXISTS "
+    f"(SELECT 1 {_BEFORE} AND before.landed_us IS NULL AND before.gave_up_us IS NULL "
+    "AND before.screened <> 'withhold')"
+)
+_READABLE_US = f"MAX(landed_us, COALESCE((SELECT MAX(before.landed_us) {_BEFORE}), 0))"
 _CALL_COLUMNS = "id, session, digest, key, state, created_us"
 
 
@@ -167,12 +178,12 @@ class SqliteReader(MeshReader, MirrorReader, RelayReader):
         return self._one(sql, message_id) is not None
 
     def unread(self, address: Address, exchange_id: str | None, limit: int) -> tuple[Message, ...]:
-        """Landed messages for `address` that no call has taken, in the order they landed."""
+        """Landed messages for `address` that no call has taken, in the order they landed, exchanges in their order."""
         only = "" if exchange_id is None else "AND exchange = ?"
         values: tuple[SqlValue, ...] = () if exchange_id is None else (exchange_id,)
         rows = self._all(
             f"SELECT {MESSAGE_COLUMNS} FROM messages WHERE {_UNREAD} {only} "
-            "ORDER BY landed_us, exchange, number LIMIT ?",
+            f"ORDER BY {_READABLE_US}, exchange, number LIMIT ?",
             *address_values(address),
             *values,
             limit,

@@ -113,14 +113,40 @@ class RelayTx(RelayReader):
         ).fetchone()
         if row is None:
             return
+        if self._stands_behind(row):
+            # Another one's files are awaited again meanwhile: what stands before it crosses before it.
+            self._db.execute("UPDATE relays SET waiting = 2 WHERE number = ?", (row["number"],))
+            return
+        self._db.execute("UPDATE relays SET waiting = 2 WHERE number = ?", (row["number"],))
+        self._let_pass(row)
+
+    def given_up(self, message: str) -> None:
+        """A message will not cross: nothing waits behind its files any more."""
+        row = self._db.execute(
+            "SELECT peer, exchange, number, waiting FROM relays WHERE message = ? AND progress = 0", (message,)
+        ).fetchone()
+        if row is None:
+            return
+        self._db.execute("DELETE FROM relays WHERE number = ?", (row["number"],))
+        if row["waiting"] == 1 and not self._stands_behind(row):
+            self._let_pass(row)
+
+    def _stands_behind(self, row: sqlite3.Row) -> bool:
+        """Whether something of its exchange waits before that row."""
+        values = (row["peer"], row["exchange"], row["number"])
+        sql = "SELECT 1 FROM relays WHERE peer = ? AND exchange = ? AND number < ? AND forward = 1 AND waiting > 0"
+        return self._db.execute(sql, values).fetchone() is not None
+
+    def _let_pass(self, row: sqlite3.Row) -> None:
+        """What waits of an exchange from that row on may cross, up to the next one with files; under new numbers."""
         behind = self._queued(
-            "peer = ? AND exchange = ? AND number >= ? AND waiting > 0 ORDER BY number",
+            "peer = ? AND exchange = ? AND number >= ? AND forward = 1 AND waiting > 0 ORDER BY number",
             row["peer"],
             row["exchange"],
             row["number"],
         )
-        for index, one in enumerate(behind):
-            if index and one.files:
+        for one in behind:
+            if one.files:
                 break
             self._db.execute("DELETE FROM relays WHERE number = ?", (one.number,))
             self._db.execute(

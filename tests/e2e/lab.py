@@ -78,6 +78,11 @@ class Lab:
         async with asyncio.timeout(START_SECONDS):
             return await self._process.wait()
 
+    @property
+    def running(self) -> bool:
+        """Whether the daemon runs."""
+        return self._process is not None and self._process.returncode is None
+
     def told(self) -> str:
         """The last that the daemon said."""
         return "".join(self.said[-40:])

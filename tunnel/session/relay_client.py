@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final, Protocol
 
 from node import errmap
@@ -17,7 +18,7 @@ from node.core.escape import escape
 from node.core.limits import Limits
 from node.core.links import pause_s
 from node.core.mesh import Grant
-from node.core.relay import Outcome, RemoteSession
+from node.core.relay import Forward, Outcome, RemoteSession
 from node.grpc_setup import aio
 from node.ports import Clock, Entropy
 from node.ports_mesh import Pins
@@ -56,13 +57,21 @@ class Channels(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
+class _Frame:
+    """Forwards on their way: of which exchanges, and how many results are still to come."""
+
+    exchanges: frozenset[str]
+    left: int
+
+
+@dataclass(slots=True, kw_only=True)
 class _Stream:
-    """One mirror at work. `frames` holds how many results each frame on its way still wants."""
+    """One mirror at work, and its frames that are on their way. `again`: something is to be forwarded once more."""
 
     peer: str
     call: Call
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    frames: deque[int] = field(default_factory=deque)
+    frames: deque[_Frame] = field(default_factory=deque)
     cursor: int = 0
     held: int = 0
     beat_us: int = 0
@@ -189,7 +198,7 @@ class RelayClients:
 
     async def _talk(self, stream: _Stream) -> None:
         async with asyncio.timeout(self._limits.mesh_call_s):
-            await uncut(stream.call.write(codec.hello(VERSION)))
+            await self._send(stream, codec.hello(VERSION))
             first = await uncut(stream.call.read())
         if not isinstance(first, pb.RelayResponse):
             raise await self._ended(stream)
@@ -243,10 +252,10 @@ class RelayClients:
         await self._egress.settled(stream.peer, results)
         left = len(results)
         while stream.frames and left:
-            taken = min(left, stream.frames[0])
+            taken = min(left, stream.frames[0].left)
             left -= taken
-            stream.frames[0] -= taken
-            if not stream.frames[0]:
+            stream.frames[0].left -= taken
+            if not stream.frames[0].left:
                 stream.frames.popleft()
         if any(result.outcome is Outcome.LATER for result in results):
             stream.again = True
@@ -262,16 +271,31 @@ class RelayClients:
             if stream.waits:
                 stream.waits = False
                 frame.waits.CopyFrom(codec.waits_to_wire(self._waits.towards(stream.peer)))
-            if len(stream.frames) < _IN_FLIGHT:
-                forwards = await self._egress.forwards(stream.peer, stream.cursor)
-                if forwards:
-                    stream.cursor = forwards[-1].number
-                    stream.frames.append(len(forwards))
-                    frame.forwards.extend(codec.forward_to_wire(one) for one in forwards)
+            # Nothing goes out before what is to go again.
+            if len(stream.frames) < _IN_FLIGHT and not stream.again:
+                frame.forwards.extend(codec.forward_to_wire(one) for one in await self._next(stream))
             if frame.items_held or frame.beat_us or frame.forwards or frame.HasField("waits"):
-                await uncut(stream.call.write(frame))
+                await self._send(stream, frame)
             else:
                 await stream.news.wait()
+
+    async def _next(self, stream: _Stream) -> Sequence[Forward]:
+        """The forwards of the next frame. Of no exchange are two on their way: the first may have to go again."""
+        on_their_way = {exchange for frame in stream.frames for exchange in frame.exchanges}
+        waiting = await self._egress.forwards(stream.peer, stream.cursor)
+        forwards = tuple(takewhile(lambda one: one.exchange not in on_their_way, waiting))
+        if forwards:
+            stream.cursor = forwards[-1].number
+            exchanges = frozenset(one.exchange for one in forwards)
+            stream.frames.append(_Frame(exchanges=exchanges, left=len(forwards)))
+        return forwards
+
+    async def _send(self, stream: _Stream, frame: pb.RelayRequest) -> None:
+        try:
+            await uncut(stream.call.write(frame))
+        except asyncio.InvalidStateError as over:
+            # gRPC's word for a call that the other end, or the line, has ended.
+            raise await self._ended(stream) from over
 
     async def _follow(self, stream: _Stream, wait: Callable[[int], Awaitable[int]]) -> None:
         seen = 0
@@ -294,7 +318,7 @@ class RelayClients:
         while True:
             seen = await self._egress.next_queued(seen)
             try:
-                await work(stream.peer, self._carrier)
+                await uncut(work(stream.peer, self._carrier))
             except MeshError as error:
                 _log.info("files wait: %s", error.message)
                 await asyncio.sleep(self._limits.link_beat_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from node.core.errors import ErrorCode, MeshError
@@ -27,13 +27,16 @@ _TICK_S: Final = 1.0
 
 @dataclass(slots=True, kw_only=True)
 class _Stream:
-    """One mirror at work. `unheld` are the items that were sent and that the client does not hold yet."""
+    """One mirror at work. `results` are yet to be sent, each with its exchange.
+
+    `unheld` are the items that were sent and that the client does not hold yet.
+    """
 
     peer: Peer
     send: Send
     news: asyncio.Event = field(default_factory=asyncio.Event)
     room: asyncio.Event = field(default_factory=asyncio.Event)
-    results: deque[ForwardResult] = field(default_factory=deque)
+    results: deque[tuple[str, ForwardResult]] = field(default_factory=deque)
     unheld: deque[Item] = field(default_factory=deque)
     directory: tuple[RemoteSession, ...] | None = None
     revision: int = 0
@@ -100,7 +103,8 @@ class RelayServer:
                 stream.beat_us = frame.beat_us
             if frame.forwards:
                 forwards = codec.forwards_from_wire(frame.forwards, self._limits)
-                stream.results.extend(await self._ingress.take(stream.peer, forwards))
+                results = await self._ingress.take(stream.peer, forwards)
+                stream.results.extend(zip((one.exchange for one in forwards), results, strict=True))
             stream.news.set()
             # Whoever does not take the results of what it forwards may forward no more.
             while len(stream.results) > 2 * self._limits.relay_batch:
@@ -123,7 +127,7 @@ class RelayServer:
                 directory = codec.directory_to_wire(stream.directory, stream.revision)
                 stream.directory = None
                 await stream.send(codec.response_to(pb.RelayResponse(directory=directory)))
-            results = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]
+            results = await self._results(stream)
             stream.room.set()
             items: tuple[Item, ...] = ()
             if len(stream.unheld) < self._limits.relay_batch:
@@ -141,6 +145,12 @@ class RelayServer:
                 beat_us=beat,
             )
             await stream.send(codec.response_to(frame))
+
+    async def _results(self, stream: _Stream) -> list[ForwardResult]:
+        """What became of forwards, and how their exchanges stand at this moment: the items that follow may be newer."""
+        some = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]
+        now = await self._ingress.standing({exchange for exchange, one in some if one.status is not None})
+        return [replace(one, status=now.get(exchange) if one.status is not None else None) for exchange, one in some]
 
     async def _follow_queue(self, stream: _Stream) -> None:
         seen = 0

@@ -1,0 +1,115 @@
+"""The client's end of a stream whose call comes to its end in unlucky moments."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import grpc
+import pytest
+from grpc import aio
+
+from node.core.errors import ErrorCode, MeshError
+from node.egress_files import FileEgress
+from tests.integration.mesh import scenario
+from tests.peer_twin import ShiftedClock
+from tests.tunnel_lab import Mac, MirrorsTwin, macs
+from tests.waiting import until
+from tunnel.session.alongside import alongside
+from tunnel.session.relay_client import RelayClients
+from tunnel.wire.v1 import mirror_pb2 as pb
+
+
+def clients_of(mac: Mac, mirrors: MirrorsTwin, line: EndedChannel) -> RelayClients:
+    """The client's end of a Mac's mirrors, over that line."""
+    heart = mac.mesh
+    files = FileEgress(
+        store=heart.store, egress=mac.egress, claims=mac.carrier, ledger=heart.ledger, bells=heart.bells,
+        limits=heart.limits,
+    )  # fmt: skip
+    return RelayClients(
+        mirrors=mirrors, book=mac.trust, channels=line, egress=mac.egress, waits=heart.inbox, files=files,
+        carrier=mac.carrier, clock=ShiftedClock(), entropy=os.urandom, limits=heart.limits,
+    )  # fmt: skip
+
+
+class EndedCall:
+    """A call that the line ends right after the welcome; a writer hears of that before a reader does."""
+
+    def __init__(self) -> None:
+        self.written = 0
+        self.welcomed = False
+
+    async def write(self, _frame: pb.RelayRequest) -> None:
+        self.written += 1
+        if self.written > 1:
+            raise asyncio.InvalidStateError("RPC already finished.")
+
+    async def read(self) -> pb.RelayResponse:
+        if self.welcomed:
+            await asyncio.Event().wait()
+        self.welcomed = True
+        return pb.RelayResponse(welcome=pb.Welcome(protocol=1))
+
+    async def details(self) -> str:
+        return "Socket closed"
+
+    def cancel(self) -> None:
+        return None
+
+
+class EndedChannel:
+    """A channel that gives such calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def stream_stream(self, *_method: object, **_options: object) -> EndedChannel:
+        return self
+
+    unary_stream = unary_unary = stream_stream
+
+    def __call__(self) -> EndedCall:
+        self.calls += 1
+        return EndedCall()
+
+    def channel(self, _peer: str) -> EndedChannel:
+        return self
+
+    async def next_link(self, seen: int) -> int:
+        if seen:
+            await asyncio.Event().wait()
+        return 1
+
+
+@scenario
+async def test_a_call_that_is_over_before_it_is_read_so_is_made_anew(tmp_path: Path) -> None:
+    async with macs(tmp_path, "laptop", "studio") as (laptop, studio):
+        line = EndedChannel()
+        mirrors = MirrorsTwin()
+        mirrors.put(studio.id, on=True)
+        clients = clients_of(laptop, mirrors, line)
+        work = laptop.group.create_task(clients.run())
+        await until(lambda: line.calls > 1 or work.done(), "a second call")
+        assert not work.done()
+        assert clients.why(studio.id) == "Socket closed"
+        work.cancel()
+
+
+async def fails(error: Exception, at: asyncio.Barrier) -> None:
+    async with at:
+        raise error
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_of_several_ends_at_once_one_is_told_but_no_fault_is_hidden(*, known: bool) -> None:
+    ended = MeshError(ErrorCode.UNAVAILABLE, "The link ended.")
+    other = aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, aio.Metadata(), aio.Metadata()) if known else KeyError("x")
+
+    async def play() -> None:
+        at = asyncio.Barrier(2)
+        await alongside(fails(ended, at), fails(other, at))
+
+    with pytest.raises((MeshError, aio.AioRpcError) if known else ExceptionGroup):
+        asyncio.run(play())
