@@ -126,9 +126,11 @@ class Broker:
     async def note_refusal(self, actor: Address, tool: str, reason: str) -> None:
         """Writes the row of a refused command; past the limit per minute further ones are not written."""
         now = self._ledger.now_us()
-        if actor not in self._refusals:
+        # Another node's sessions are its own invention.
+        budget = Address(node=actor.node, session=None) if self._ledger.is_far(actor) else actor
+        if budget not in self._refusals:
             self._refusals = {who: rows for who, rows in self._refusals.items() if now - rows[-1] < _MINUTE_US}
-        recent = self._refusals.setdefault(actor, deque(maxlen=self._limits.refusal_rows_per_minute))
+        recent = self._refusals.setdefault(budget, deque(maxlen=self._limits.refusal_rows_per_minute))
         if len(recent) == recent.maxlen and now - recent[0] < _MINUTE_US:
             return
         recent.append(now)
@@ -138,7 +140,11 @@ class Broker:
         known = tx.command(given.key)
         if known is not None:
             return recall(tx, known)
-        if given.origin is not None and tx.message(given.message_id) is not None:
+        before = tx.message(given.message_id) if given.origin is not None else None
+        if before is not None:
+            if tx.exchange_with(before).opener == given.actor:
+                # Its node has another key since.
+                return recall(tx, (before.exchange, before.id))
             raise MeshError(ErrorCode.ALREADY_EXISTS, "A message of that id is here already. Nothing was recorded.")
         if isinstance(given.command, Request | Delegate):
             exchange, message = self._open(tx, given)

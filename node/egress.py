@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from node import far_sessions
 from node.changes import Changes
 from node.core import relay
 from node.core.delegation import Note
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.limits import Limits
-from node.core.model import Address, Author, End, Exchange, Message, MessageKind, SessionStatus, Status
+from node.core.model import Address, End, Exchange, Message, MessageKind, Status
 from node.core.relay import (
     Forward,
     ForwardResult,
@@ -45,6 +47,7 @@ _BATCH: Final = 64
 # So long what changes in the queues is gathered before the ladders say so.
 _QUIET_S: Final = 0.1
 _WORDS_CHARS: Final = 600
+_CLOSING: Final = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
 _WITHHELD: Final = "(its words were withheld by this node's screen)"
 
 
@@ -60,6 +63,7 @@ class Egress:
         self._queued = Changes()
         # The highest number that may have been on its way to a server, which may hold it: not known before a look.
         self._tried: dict[str, int] = {}
+        self._said: dict[str, deque[int]] = {}
         # Servers that cannot be reached: since when (microseconds), and why.
         self._away: dict[str, tuple[int, str]] = {}
 
@@ -79,14 +83,14 @@ class Egress:
 
     def _forwards(self, reader: Reader, peer: str, after: int) -> tuple[Forward, ...]:
         found: list[Forward] = []
-        chars = 0
+        size = 0
         for queued in reader.queued(peer, after, self._limits.relay_batch, forward=True):
             message = reader.message(queued.message)
             exchange = reader.exchange(queued.exchange)
             if message is None or exchange is None:
                 continue
-            chars += len(message.text)
-            if found and chars > self._limits.relay_chars:
+            size += relay.size_of(message, exchange)
+            if found and size > self._limits.relay_bytes:
                 break
             session = reader.session(exchange.opener.session or "")
             nickname = (session.nickname or "") if session is not None else ""
@@ -119,9 +123,10 @@ class Egress:
         tx.crossed((queued.number,))
         now = self._ledger.now_us()
         if result.outcome is Outcome.RELAYED:
-            landed = message.ladder.landed_us or now
+            # Files land there after the message is recorded, and that is told when it is so.
+            landed = message.ladder.landed_us or (None if message.files else now)
             tx.set_ladder(message.id, replace(message.ladder, landed_us=landed, held=None))
-            self._ledger.outcome(tx, exchange, message, "landed")
+            self._ledger.outcome(tx, exchange, message, "recorded_there" if message.files else "landed")
             if result.status is not None:
                 exchange = after_status(exchange, result.status)
                 tx.put_exchange(exchange)
@@ -145,9 +150,11 @@ class Egress:
         if message.kind is MessageKind.REQUEST and not exchange.status.closed:
             exchange = replace(exchange, status=Status.FAILED, questions=(), reason=f"remote_{result.outcome.value}")
             tx.withdraw(exchange.id)
-        elif result.status is not None and not result.status.closed:
-            # What this end took for done is not: the server decides how it stands.
+        elif message.kind in _CLOSING and result.status is not None and not result.status.closed:
+            # What this end took for closed is not: the server decides how it stands.
             exchange = replace(exchange, status=result.status, reason=None)
+        else:
+            exchange = _asked_again(exchange, message)
         self._ledger.write_notes(tx, exchange, (Note(to=End.OPENER, text=text),))
         return (exchange.opener,)
 
@@ -168,13 +175,23 @@ class Egress:
         told = item.what
         exchange = tx.exchange(told.exchange)
         if exchange is None or exchange.worker.node != peer or self._ledger.is_far(exchange.opener):
-            _log.warning("a mirrored node spoke of exchange %s, which is none with it", escape(told.exchange)[:16])
+            if self._may_say(peer):
+                _log.warning("a mirrored node spoke of exchange %s, which is none with it", escape(told.exchange)[:16])
             return ()
         if isinstance(told, Progress):
             return self._progress(tx, exchange, told)
         if tx.message(told.message) is not None:
             return ()
-        return self._message(tx, exchange, told, verdicts[item.number])
+        return self._message(tx, peer, exchange, told, verdicts[item.number])
+
+    def _may_say(self, peer: str) -> bool:
+        """Whether something that a server did wrong is still worth a row or a line; past a limit a minute it is not."""
+        now = self._ledger.now_us()
+        said = self._said.setdefault(peer, deque(maxlen=self._limits.refusal_rows_per_minute))
+        if len(said) == said.maxlen and now - said[0] < 60 * _SECOND_US:
+            return False
+        said.append(now)
+        return True
 
     def _progress(self, tx: Tx, exchange: Exchange, told: Progress) -> tuple[Address, ...]:
         message = tx.message(told.message)
@@ -187,7 +204,7 @@ class Egress:
         tx.put_exchange(after_status(exchange, told.status))
         return (exchange.opener,)
 
-    def _message(self, tx: Tx, exchange: Exchange, told: Incoming, verdict: Verdict) -> tuple[Address, ...]:
+    def _message(self, tx: Tx, peer: str, exchange: Exchange, told: Incoming, verdict: Verdict) -> tuple[Address, ...]:
         if exchange.next_number > 2 * self._limits.messages_per_exchange:
             _log.warning("exchange %s is full of what its other node says", exchange.id)
             return ()
@@ -195,14 +212,15 @@ class Egress:
             stepped = after_message(exchange, told)
             check_attachments(told.files)
         except MeshError as misfit:
-            self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code.value)
+            if self._may_say(peer):
+                self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code.value)
             return ()
         reply_to = told.reply_to if told.reply_to and tx.message(told.reply_to) is not None else None
         draft = Draft(
             id=told.message,
             kind=told.kind,
             sender=End.WORKER,
-            author=Author.FAR_NODE if told.author is Author.NODE else told.author,
+            author=told.author.far,
             text=told.text,
             title=told.title,
             reply_to=reply_to,
@@ -226,28 +244,10 @@ class Egress:
 
     async def directory(self, peer: str, sessions: Sequence[RemoteSession]) -> None:
         """Who can be asked there now. A name that the screen would withhold is left out."""
-        shown = [await self._named(one) for one in sessions]
-        await self._store.write(lambda tx: self._directory(tx, peer, shown))
-
-    async def _named(self, session: RemoteSession) -> RemoteSession:
-        fields = (Field(name="nickname", text=session.nickname), Field(name="title", text=session.title))
-        verdict = await self._screener.screen(fields)
-        return session if verdict.decision is not Decision.WITHHOLD else replace(session, nickname="", title="")
-
-    def _directory(self, tx: Tx, peer: str, sessions: Sequence[RemoteSession]) -> None:
-        known = {one.id: one for one in tx.remote_sessions(peer)}
-        for session in sessions:
-            other = tx.remote_session(session.id)
-            # Ids are chosen by chance: one that somebody has already is somebody's try to pass for another.
-            if tx.session(session.id) is not None or (other is not None and other.node != peer):
-                _log.warning("a mirrored node gave a session an id that another has")
-                continue
-            if known.get(session.id) != session:
-                tx.put_remote_session(session)
-        told = {one.id for one in sessions}
-        for gone in known.values():
-            if gone.id not in told and gone.askable:
-                tx.put_remote_session(replace(gone, status=SessionStatus.ARCHIVED, askable=False))
+        shown = [await far_sessions.named(self._screener, one) for one in sessions]
+        lies = await self._store.write(lambda tx: far_sessions.keep(tx, peer, shown))
+        if lies and self._may_say(peer):
+            _log.warning("a mirrored node gave %d sessions ids that others have", lies)
 
     # --- while the server is away ------------------------------------------------------------------------------------
 
@@ -301,10 +301,11 @@ class Egress:
             await self._store.write(work)
 
     async def tidy(self) -> None:
-        """Gives up what waited too long."""
+        """Gives up what waited too long, and what waits for nobody."""
         then = self._ledger.now_us() - self._limits.relay_deadline_s * _SECOND_US
         if await self._store.read(lambda reader: reader.queued_before(then, 1)):
             await self._store.write(lambda tx: self._give_up(tx, then), self._bells.ring)
+            await self._store.write(lambda tx: tx.forget_relays_of_strangers())
 
     def _give_up(self, tx: Tx, then_us: int) -> tuple[Address, ...]:
         told: list[Address] = []
@@ -319,13 +320,20 @@ class Egress:
             self._ledger.outcome(tx, exchange, message, "expired", "unreachable")
             host = host_of(tx, queued.peer)
             hours = self._limits.relay_deadline_s / 3_600
+            # Of one that may have been on its way it is not known whether it got there.
+            maybe = queued.number <= self._tried.get(queued.peer, queued.number)
             text = (
                 f"Your {message.kind.value} (message {message.number}) expired: {host} could not be reached for "
-                f"{hours:g} hours, so it never got there."
+                f"{hours:g} hours, so {'nobody knows whether it got there' if maybe else 'it never got there'}."
             )
             if message.kind is MessageKind.REQUEST and not exchange.status.closed:
                 exchange = replace(exchange, status=Status.FAILED, questions=(), reason="expired")
                 tx.withdraw(exchange.id)
+                if maybe:
+                    stop = Note(to=End.WORKER, text="The request expired.", kind=MessageKind.CANCEL)
+                    exchange = self._ledger.write_notes(tx, exchange, (stop,))
+            else:
+                exchange = _asked_again(exchange, message)
             self._ledger.write_notes(tx, exchange, (Note(to=End.OPENER, text=text),))
             told.append(exchange.opener)
         return tuple(told)
@@ -351,6 +359,10 @@ class Egress:
         def work(tx: Tx) -> None:
             # Once it takes forwards again, something may be on its way that was not when this began.
             for exchange, message in called_off(tx) if peer in self._away or not away else ():
+                for one in tx.messages(exchange.id):
+                    if tx.queued_message(one.id) is not None:
+                        gave_up = replace(one.ladder, gave_up_us=self._ledger.now_us(), held="withdrawn")
+                        tx.set_ladder(one.id, gave_up)
                 tx.withdraw(exchange.id)
                 self._ledger.outcome(tx, exchange, message, "withdrawn")
 
@@ -362,6 +374,14 @@ class Egress:
         cut = escape(words)[:_WORDS_CHARS]
         verdict = await self._screener.screen((Field(name="reason", text=cut),))
         return cut if verdict.decision is not Decision.WITHHOLD else _WITHHELD
+
+
+def _asked_again(exchange: Exchange, message: Message) -> Exchange:
+    """An answer that did not get there leaves its question open."""
+    question = message.reply_to
+    if message.kind is not MessageKind.ANSWER or question is None or exchange.status.closed:
+        return exchange
+    return replace(exchange, status=Status.ASKED, questions=(*exchange.questions, question))
 
 
 def _fields(told: Incoming) -> tuple[Field, ...]:

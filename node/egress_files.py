@@ -40,6 +40,7 @@ class FileEgress:
 
     async def push_files(self, peer: str, carrier: Carrier) -> None:
         """Pushes the files of messages that wait for that; UNAVAILABLE when the server cannot be reached."""
+        later: MeshError | None = None
         for queued in await self._store.read(lambda reader: reader.queued_files(peer, _BATCH)):
             message = await self._store.read(partial(_message, message_id=queued.message))
             if message is None:
@@ -49,10 +50,14 @@ class FileEgress:
                     await carrier.push(peer, message.id, attachment)
             except MeshError as error:
                 if error.code in _MAY_PASS:
-                    raise
+                    # Others' may go all the same.
+                    later = error
+                    continue
                 await self._store.write(partial(self._not_pushed, queued=queued, error=error), self._bells.ring)
                 continue
             await self._store.write(partial(_files_crossed, message=message.id))
+        if later is not None:
+            raise later
 
     def _not_pushed(self, tx: Tx, *, queued: Queued, error: MeshError) -> tuple[Address, ...]:
         message, exchange = tx.message(queued.message), tx.exchange(queued.exchange)
@@ -65,23 +70,21 @@ class FileEgress:
     async def pull_files(self, peer: str, carrier: Carrier) -> None:
         """Pulls the files of messages that came from there; UNAVAILABLE when the server cannot be reached."""
         now = self._ledger.now_us()
-        for outbox, effect in await self._store.read(lambda reader: reader.effects("fetch", now, _BATCH)):
-            if not isinstance(effect, Fetch):
-                continue
+        later: MeshError | None = None
+        for outbox, effect in await self._store.read(lambda reader: reader.fetches(peer, _BATCH)):
             message = await self._store.read(partial(_message, message_id=effect.message))
             if message is None:
                 await self._store.write(partial(_done, outbox=outbox))
                 continue
             exchange = await self._store.read(partial(_exchange, message=message))
-            if exchange.worker.node != peer:
-                continue
             try:
                 for attachment in message.files:
                     await carrier.pull(peer, message.id, attachment)
             except MeshError as error:
                 late = now > message.ladder.recorded_us + self._limits.relay_deadline_s * _SECOND_US
                 if error.code in _MAY_PASS and not late:
-                    raise
+                    later = error
+                    continue
                 await self._store.write(
                     partial(self._not_pulled, outbox=outbox, message=message, error=error), self._bells.ring
                 )
@@ -89,6 +92,8 @@ class FileEgress:
             await self._store.write(partial(self._pulled, outbox=outbox, effect=effect))
             await self._claims.claim(peer, message.files)
             self._bells.ring((exchange.opener,))
+        if later is not None:
+            raise later
 
     def _pulled(self, tx: Tx, *, outbox: int, effect: Fetch) -> None:
         tx.effect_done(outbox)

@@ -94,6 +94,11 @@ _NEXT: Final[Mapping[ErrorCode, str]] = MappingProxyType(
 )
 
 
+def code_of(status: object) -> ErrorCode:
+    """The code for how a call ended, whatever the other program said of it."""
+    return next((code for known, (code, _) in _BARE.items() if known is status), ErrorCode.UNAVAILABLE)
+
+
 def encode(error: MeshError) -> bytes:
     """The trailer for `error`, at most TRAILER_BYTES."""
     data = _dump(error.code, error.message, error.details)

@@ -39,7 +39,7 @@ class Inbox:
         self._limits = limits
         self._bells: dict[Address, set[asyncio.Event]] = {}
         self._blocked: list[Blocked] = []
-        self._told: dict[str, tuple[Blocked, ...]] = {}
+        self._told: dict[tuple[str, int], tuple[Blocked, ...]] = {}
         self._changes = Changes()
 
     def ring(self, addresses: Sequence[Address]) -> None:
@@ -86,17 +86,18 @@ class Inbox:
             self._blocked.remove(blocked)
             self._changes.happened()
 
-    def told(self, peer: str, waits: Sequence[Blocked]) -> None:
-        """The whole of what that node tells of who waits for whom; nothing when it is gone."""
-        if self._told.get(peer, ()) != tuple(waits):
-            self._told = {node: edges for node, edges in self._told.items() if node != peer}
+    def told(self, peer: str, stream: object, waits: Sequence[Blocked]) -> None:
+        """The whole of what that node tells on a stream of who waits for whom; nothing when that is over."""
+        key = (peer, id(stream))
+        if self._told.get(key, ()) != tuple(waits):
+            self._told = {told: edges for told, edges in self._told.items() if told != key}
             if waits:
-                self._told[peer] = tuple(waits)[: self._limits.waits_told]
+                self._told[key] = tuple(waits)[: self._limits.waits_told]
             self._changes.happened()
 
     def towards(self, peer: str) -> tuple[Blocked, ...]:
         """The waits, here and told of by others, that lead to a session of that node."""
-        others = (edge for node, edges in self._told.items() if node != peer for edge in edges)
+        others = (edge for (node, _), edges in self._told.items() if node != peer for edge in edges)
         return waits_towards(peer, (*self._blocked, *others), self._limits.waits_told)
 
     async def next_wait(self, seen: int) -> int:

@@ -74,8 +74,9 @@ class Ingress:
         chains: dict[str, list[Forward]] = {}
         for forward in forwards:
             chains.setdefault(forward.exchange, []).append(forward)
-        done = await asyncio.gather(*(self._take_in_order(peer, chain) for chain in chains.values()))
-        results = {result.number: result for chain in done for result in chain}
+        async with asyncio.TaskGroup() as group:
+            work = [group.create_task(self._take_in_order(peer, chain)) for chain in chains.values()]
+        results = {result.number: result for done in work for result in done.result()}
         return tuple(results[forward.number] for forward in forwards)
 
     async def _take_in_order(self, peer: Peer, forwards: Sequence[Forward]) -> list[ForwardResult]:
@@ -96,7 +97,6 @@ class Ingress:
             self._check_granted(peer)
             command = relay.command_of(forward)
             check_attachments(forward.files)
-            await self._introduce(peer, forward)
             if forward.files and await self._claims.missing(peer.id, forward.files):
                 return replace(_result(forward, Outcome.LATER), code=relay.FILES)
             receipt = await self._broker.handle(
@@ -105,12 +105,16 @@ class Ingress:
                 key=f"mirror/{peer.id}/{forward.message}",
                 exchange_id=forward.exchange,
                 files=forward.files,
-                origin=Origin(message=forward.message, chain=forward.chain, hops=self._hops(peer, forward)),
+                origin=await self._origin(peer, forward),
             )
         except MeshError as refused:
-            if refused.code in _MAY_PASS and "session" not in refused.details:
+            if (refused.code in _MAY_PASS and "session" not in refused.details) or refused.details.get("passes"):
                 return _result(forward, Outcome.LATER)
-            await self._broker.note_refusal(actor, forward.kind.value, refused.code.value)
+            try:
+                await self._broker.note_refusal(actor, forward.kind.value, refused.code.value)
+            except MeshError:
+                # What cannot be written now is not decided now either.
+                return _result(forward, Outcome.LATER)
             return replace(
                 _result(forward, Outcome.REFUSED), code=refused.code.value, words=refused.message,
                 status=await self._store.read(lambda reader: _status(reader, actor, forward.exchange)),
@@ -120,6 +124,16 @@ class Ingress:
         outcome = Outcome.WITHHELD if receipt.message.withheld else Outcome.RELAYED
         words = receipt.message.advice if receipt.message.withheld else ""
         return replace(_result(forward, outcome), words=words, status=receipt.exchange.status)
+
+    async def _origin(self, peer: Peer, forward: Forward) -> Origin:
+        if forward.kind is not MessageKind.REQUEST:
+            return Origin(message=forward.message)
+        return Origin(
+            message=forward.message,
+            chain=forward.chain,
+            hops=await self._hops(peer, forward),
+            nickname=await self._nickname(forward),
+        )
 
     def _check_granted(self, peer: Peer) -> None:
         known = self._trust.pinned(peer.spki)
@@ -145,38 +159,23 @@ class Ingress:
         recent.append((second, count + 1))
         return False
 
-    async def _introduce(self, peer: Peer, forward: Forward) -> None:
-        """Remembers how the client calls the session that asks, if that is a name and the screen lets it pass."""
-        if forward.kind is not MessageKind.REQUEST:
-            return
-        nickname = ""
+    async def _nickname(self, forward: Forward) -> str:
+        """How the client calls the session that asks, if that is a name and the screen lets it pass."""
         try:
             nickname = clean_nickname(forward.nickname) if forward.nickname else ""
         except MeshError:
-            nickname = ""
-        verdict = await self._screener.screen((Field(name="nickname", text=nickname),))
-        known = RemoteSession(
-            node=peer.id,
-            id=forward.session,
-            nickname="" if verdict.decision is Decision.WITHHOLD else nickname,
-            askable=False,
-        )
-        await self._store.write(lambda tx: self._remember(tx, known))
+            return ""
+        return nickname if nickname and await self._passes("nickname", nickname) else ""
 
-    def _remember(self, tx: Tx, session: RemoteSession) -> None:
-        before = tx.remote_session(session.id)
-        if tx.session(session.id) is not None or (before is not None and before.node != session.node):
-            raise MeshError(
-                ErrorCode.INVALID_ARGUMENT, "The session that asks has the id of another one. Nothing was recorded."
-            )
-        if before is None:
-            tx.put_remote_session(session)
-        elif before.nickname != session.nickname:
-            tx.put_remote_session(replace(before, nickname=session.nickname))
+    async def _passes(self, name: str, text: str) -> bool:
+        verdict = await self._screener.screen((Field(name=name, text=text),))
+        return verdict.decision is not Decision.WITHHOLD
 
-    def _hops(self, peer: Peer, forward: Forward) -> tuple[str, ...]:
-        # Words of another node in a list that models read: as names, or not at all.
+    async def _hops(self, peer: Peer, forward: Forward) -> tuple[str, ...]:
+        # Words of another node in a list that models read: as names that the screen lets pass, or not at all.
         named = [hop if _is_name(hop) else "somebody" for hop in forward.hops[:-1]]
+        if named and not await self._passes("hops", " ".join(named)):
+            named = ["somebody"] * len(named)
         return tuple(f"{hop}@{peer.name}" if "@" not in hop[1:] else hop for hop in named[: self._limits.hops + 1])
 
     # --- back --------------------------------------------------------------------------------------------------------
@@ -187,13 +186,13 @@ class Ingress:
 
     def _items(self, reader: Reader, peer: str, after: int) -> tuple[Item, ...]:
         found: list[Item] = []
-        chars = 0
+        size = 0
         for queued in reader.queued(peer, after, self._limits.relay_batch, forward=False):
             message, exchange = reader.message(queued.message), reader.exchange(queued.exchange)
             if message is None or exchange is None:
                 continue
-            chars += len(message.text)
-            if found and chars > self._limits.relay_chars:
+            size += relay.size_of(message, exchange)
+            if found and size > self._limits.relay_bytes:
                 break
             found.append(relay.item_of(queued, message, exchange))
         return tuple(found)

@@ -13,6 +13,8 @@ def label_of(reader: Reader, address: Address, author: Author) -> str:
         return "the node"
     if author is Author.FAR_NODE:
         return f"the node {host_of(reader, address.node)}"
+    if author is Author.FAR_PERSON:
+        return f"the person at {host_of(reader, address.node)}"
     if author is Author.PERSON or address.session is None:
         return "the person"
     session = reader.session(address.session)

@@ -256,8 +256,8 @@ class Ledger(LedgerRows):
         sender = exchange.address(message.sender)
         if message.author is Author.SESSION:
             return self.party(tx, sender, _role(message.sender, exchange))
-        if message.author is Author.FAR_NODE:
-            return Party(node=sender.node, role=Author.NODE.value)
+        if message.author in {Author.FAR_NODE, Author.FAR_PERSON}:
+            return Party(node=sender.node, role=message.author.value.removeprefix("far_"))
         return Party(node=self.node, role=message.author.value)
 
     def _side(self, tx: Reader, exchange: Exchange, message: Message, shown: str) -> tuple[tuple[str, str], ...]:

@@ -14,7 +14,12 @@ from node.ports_work import MergeResult
 
 TEXT_IN_LIST_CHARS: Final = 2_000
 MESSAGES_IN_LIST: Final = 50
-_BY: Final = {Author.NODE: "the node", Author.FAR_NODE: "the node at the other end", Author.PERSON: "a person"}
+_BY: Final = {
+    Author.NODE: "the node",
+    Author.FAR_NODE: "the node at the other end",
+    Author.PERSON: "a person",
+    Author.FAR_PERSON: "a person at the other end",
+}
 
 
 def peers(found: Sequence[Peer]) -> Said:

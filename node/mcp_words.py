@@ -263,6 +263,8 @@ def next_step(taken: Taken) -> str:
             return "The exchange is closed; nothing more to do."
         case MessageKind.CANCEL:
             return "Stop this work; nothing more is wanted."
+        case MessageKind.NOTE if taken.message.author is Author.FAR_NODE:
+            return "A note of another Mac's node, to know of; it asks for nothing."
         case MessageKind.NOTE:
             return "A note of the node; act on it as it says."
 

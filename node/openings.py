@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from node.core import policy, relay, workspace
 from node.core.commands import Delegate, Request
@@ -43,8 +44,9 @@ class Openings:
         `origin` is where a request of another node comes from.
         """
         target = self.target(tx, command, actor)
-        if self._ledger.is_far(actor):
+        if origin is not None:
             self._check_far(tx, actor, exchange_id)
+            _introduce(tx, actor, origin.nickname)
         title = command.title.strip() or policy.derive_title(command.text)
         return self._begin(tx, actor, Kind.REQUEST, exchange_id, target, title, origin)
 
@@ -204,6 +206,20 @@ class Openings:
                     f"You have {count} {what} exchanges; the limit is {limit}. {then} (list_delegations shows them).",
                     {"limit": limit, "open": count},
                 )
+
+
+def _introduce(tx: Tx, actor: Address, nickname: str) -> None:
+    """Remembers how another node calls its session that asks; INVALID_ARGUMENT when that has another one's id."""
+    session_id = actor.session or ""
+    before = tx.remote_session(session_id)
+    if tx.session(session_id) is not None or (before is not None and before.node != actor.node):
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT, "The session that asks has the id of another one. Nothing was recorded."
+        )
+    if before is None:
+        tx.put_remote_session(RemoteSession(node=actor.node, id=session_id, nickname=nickname, askable=False))
+    elif before.nickname != nickname:
+        tx.put_remote_session(replace(before, nickname=nickname))
 
 
 def mirrored_hosts(reader: Reader) -> dict[str, str]:

@@ -284,8 +284,6 @@ async def build(
         await mesh.peers.load()
         mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
         await mirrors.load()
-        parcels = Parcels(home=home, limits=limits, clock=clock, quarantine=files)
-        await parcels.load()
         egress = Egress(store=store, screener=screener, ledger=ledger, bells=bells, limits=limits)
         file_egress = FileEgress(store=store, egress=egress, claims=parcels, ledger=ledger, bells=bells, limits=limits)
         ingress = Ingress(

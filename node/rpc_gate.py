@@ -158,7 +158,7 @@ class Gate:
             async with self._admitted(context) as caller:
                 first = await self._message(context, caller)
                 await context.send_initial_metadata(())
-                await talk(caller, _messages(first, context), context.write)
+                await talk(caller, _messages(first, context), lambda item: self._send(context, caller, item))
 
         return self._handler(name, work, None)
 

@@ -11,6 +11,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
 from node.core.limits import Limits
 from node.core.model import Address, Author, Blocked, SessionStatus, Status
+from node.core.prompt import HeldReason
 from node.core.relay import (
     FORWARDED,
     ITEMS,
@@ -30,6 +31,7 @@ T = TypeVar("T")
 
 _NAME_CHARS: Final = 128
 _WORDS_CHARS: Final = 2_000
+_HELD: Final = frozenset({*HeldReason, "files"})
 _AUTHORS: Final = frozenset({Author.SESSION, Author.PERSON, Author.NODE})
 
 
@@ -134,7 +136,7 @@ def waits_from_wire(wire: pb.Waits, limits: Limits, own: str) -> tuple[Blocked, 
             exchange=one.exchange[:_NAME_CHARS],
         )
         for one in wire.edges[: limits.waits_told]
-        if one.who_node != own
+        if one.who_node != own and all(is_id(text) for text in (one.who_session, one.on_session, one.exchange))
     )
 
 
@@ -231,7 +233,7 @@ def _item_from_wire(wire: pb.Item, limits: Limits) -> Incoming | Progress:
             exchange=_id(far.exchange),
             landed_us=far.landed_us or None,
             notices=far.notices,
-            held=far.held if far.held.isascii() and far.held.replace("_", "").isalnum() and len(far.held) < 32 else "",
+            held=far.held if far.held in _HELD else "",
             confirmed_us=far.confirmed_us or None,
             read_us=far.read_us or None,
             answered_us=far.answered_us or None,

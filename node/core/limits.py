@@ -85,9 +85,9 @@ class Limits:
     link_beat_s: int = 5
     link_dead_s: int = 12
     link_retry_s: int = 30
-    # One frame of a relay: how many messages, and about how many characters of them.
+    # One frame of a relay: how many messages, and about how many bytes of them.
     relay_batch: int = 256
-    relay_chars: int = 200_000
+    relay_bytes: int = 524_288
     # What waits for a server that is away is given up after this.
     relay_deadline_s: int = 86_400
     forwards_per_minute: int = 6_000

@@ -84,12 +84,18 @@ class MessageKind(StrEnum):
 
 
 class Author(StrEnum):
-    """Who wrote a message: an agent's session, the person at the node, the node itself, or the node at the far end."""
+    """Who wrote a message: an agent's session, the person at the node or the node itself, or those at the far end."""
 
     SESSION = "session"
     PERSON = "person"
     NODE = "node"
+    FAR_PERSON = "far_person"
     FAR_NODE = "far_node"
+
+    @property
+    def far(self) -> Author:
+        """It as seen from the other node."""
+        return {Author.PERSON: Author.FAR_PERSON, Author.NODE: Author.FAR_NODE}.get(self, self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -150,6 +150,13 @@ class Origin:
     message: str
     chain: str = ""
     hops: tuple[str, ...] = ()
+    nickname: str = ""
+
+
+def size_of(message: Message, exchange: Exchange) -> int:
+    """About how many bytes a message takes in a frame; rather more than fewer."""
+    texts = (message.text, message.title, exchange.title, *exchange.hops, *(file.name for file in message.files))
+    return 512 + sum(len(text.encode()) for text in texts) + 128 * len(message.files)
 
 
 def command_of(forward: Forward) -> Command:

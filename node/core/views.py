@@ -250,7 +250,13 @@ class VerifyView:
     result: VerifyResultView | None = None
 
 
-_AUTHORS = {Author.PERSON: THE_PERSON, Author.NODE: THE_NODE, Author.FAR_NODE: f"{THE_NODE} at the other end"}
+_FAR = "at the other end"
+_AUTHORS = {
+    Author.PERSON: THE_PERSON,
+    Author.NODE: THE_NODE,
+    Author.FAR_PERSON: f"{THE_PERSON} {_FAR}",
+    Author.FAR_NODE: f"{THE_NODE} {_FAR}",
+}
 
 
 def labels(

@@ -143,7 +143,7 @@ class SqliteStore:
             raise MeshError(
                 ErrorCode.LIMIT,
                 f"{self._settings.max_pending} commands already wait for the disk; try again in a moment.",
-                {"limit": self._settings.max_pending},
+                {"limit": self._settings.max_pending, "passes": True},
             )
         if not self._gathered:
             # Handed over after everything that is ready to run now, so that commands of one moment share a commit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from node.core.effects import Fetch
 from node.core.model import SessionStatus
 from node.core.relay import Queued, RemoteSession
 
@@ -32,8 +33,8 @@ class RelayReader:
         return next(iter(self._queued("message = ? AND progress = 0", message_id)), None)
 
     def queued_before(self, then_us: int, limit: int) -> tuple[Queued, ...]:
-        """Messages that have waited since before then, oldest first."""
-        return self._queued("queued_us < ? AND progress = 0 ORDER BY queued_us, number LIMIT ?", then_us, limit)
+        """Forwards that have waited since before then, oldest first. What a client has not pulled waits for it."""
+        return self._queued("queued_us < ? AND forward = 1 ORDER BY queued_us, number LIMIT ?", then_us, limit)
 
     def queued_files(self, peer: str, limit: int) -> tuple[Queued, ...]:
         """Messages whose files have to cross first, oldest first."""
@@ -62,6 +63,15 @@ class RelayReader:
             )
             for row in rows
         )
+
+    def fetches(self, node: str, limit: int) -> tuple[tuple[int, Fetch], ...]:
+        """(outbox id, effect) of messages from that node whose files are to be pulled."""
+        rows = self._db.execute(
+            "SELECT o.id, o.session, o.message FROM outbox o JOIN messages m ON m.id = o.message "
+            "JOIN exchanges e ON e.id = m.exchange WHERE o.kind = 'fetch' AND e.worker_node = ? ORDER BY o.id LIMIT ?",
+            (node, limit),
+        ).fetchall()
+        return tuple((row["id"], Fetch(session=row["session"], message=row["message"])) for row in rows)
 
     def remote_session(self, session_id: str) -> RemoteSession | None:
         """The session of another node with that id."""
@@ -172,13 +182,22 @@ class RelayTx(RelayReader):
         """The other node holds these."""
         self._db.executemany("DELETE FROM relays WHERE number = ?", [(number,) for number in numbers])
 
-    def crossed_to(self, peer: str, number: int) -> None:
-        """The other node holds everything up to that number."""
-        self._db.execute("DELETE FROM relays WHERE peer = ? AND number <= ?", (peer, number))
-
     def withdraw(self, exchange: str) -> None:
         """Nothing of that exchange is to cross any more."""
         self._db.execute("DELETE FROM relays WHERE exchange = ?", (exchange,))
+
+    def forget_gone(self, node: str) -> None:
+        """Nothing is kept of sessions of that node that are gone and that no exchange is with."""
+        self._db.execute(
+            "DELETE FROM remote_sessions WHERE node = ? AND status = 'archived' AND NOT EXISTS "
+            "(SELECT 1 FROM exchanges AS e WHERE e.worker_session = remote_sessions.id "
+            "OR e.opener_session = remote_sessions.id)",
+            (node,),
+        )
+
+    def forget_relays_of_strangers(self) -> None:
+        """What waits for a node that is no peer any more waits for nobody."""
+        self._db.execute("DELETE FROM relays WHERE forward = 0 AND peer NOT IN (SELECT id FROM peers)")
 
     def put_remote_session(self, session: RemoteSession) -> None:
         """Inserts or replaces a session of another node."""

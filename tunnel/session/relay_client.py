@@ -128,6 +128,9 @@ class RelayClients:
                 active = set(self._mirrors.active())
                 for gone in tasks.keys() - active:
                     tasks.pop(gone).cancel()
+                    self._up[gone] = "the mirror is paused, or was removed"
+                    with contextlib.suppress(MeshError):
+                        await self._egress.reachable(gone, up=False, why=self._up[gone])
                 for peer in active - tasks.keys():
                     tasks[peer] = group.create_task(self._keep(peer))
                 await self._mirrors.next_change(seen)
@@ -185,7 +188,7 @@ class RelayClients:
             await self._talk(_Stream(peer=peer, call=call))
         except aio.AioRpcError as error:
             carried = errmap.carried(error)
-            return _words(carried.message if carried is not None else (error.details() or error.code().name))
+            return _meaning(carried.code if carried is not None else errmap.code_of(error.code()))
         except MeshError as error:
             _log.warning("the mirror of %s: %s", peer[:7], _words(error.message))
             return _words(error.message)
@@ -217,9 +220,9 @@ class RelayClients:
         )
 
     async def _ended(self, stream: _Stream) -> MeshError:
-        """What the server said when it ended the stream."""
-        details = await uncut(stream.call.details())
-        return MeshError(ErrorCode.UNAVAILABLE, _words(details or "it ended the stream"))
+        """Why the server ended the stream, in words of this node's: those of another could reach a model."""
+        code = await uncut(stream.call.code())
+        return MeshError(ErrorCode.UNAVAILABLE, _meaning(errmap.code_of(code)))
 
     # --- what comes in -----------------------------------------------------------------------------------------------
 
@@ -344,6 +347,19 @@ class RelayClients:
             await asyncio.sleep(_TICK_S)
 
 
+_MEANINGS: Final = {
+    ErrorCode.REACH: "it does not let this node ask its sessions",
+    ErrorCode.UNAUTHENTICATED: "it does not know this node any more",
+    ErrorCode.UNSUPPORTED: "it knows no mirrors: it is of another version",
+    ErrorCode.LIMIT: "it has no room for another stream of this node",
+    ErrorCode.INVALID_ARGUMENT: "it did not understand this node: one of the two is of another version",
+}
+
+
+def _meaning(code: ErrorCode) -> str:
+    return _MEANINGS.get(code, "it ended the stream")
+
+
 def _words(text: str) -> str:
-    """Another node's words, fit to be shown."""
+    """Words fit to be shown."""
     return escape(text)[:_WORDS_CHARS]

@@ -76,7 +76,7 @@ class RelayServer:
                 self._follow_trust(caller, seen),
             )
         finally:
-            self._waits.told(caller.peer.id, ())
+            self._waits.told(caller.peer.id, stream, ())
 
     def _check_granted(self, caller: Caller) -> None:
         known = self._trust.pinned(caller.spki)
@@ -98,7 +98,7 @@ class RelayServer:
             if frame.items_held:
                 await self._held(stream, frame.items_held)
             if frame.HasField("waits"):
-                self._waits.told(stream.peer.id, codec.waits_from_wire(frame.waits, self._limits, self._own))
+                self._waits.told(stream.peer.id, stream, codec.waits_from_wire(frame.waits, self._limits, self._own))
             if frame.beat_us:
                 stream.beat_us = frame.beat_us
             if frame.forwards:

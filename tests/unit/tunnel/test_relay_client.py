@@ -52,8 +52,8 @@ class EndedCall:
         self.welcomed = True
         return pb.RelayResponse(welcome=pb.Welcome(protocol=1))
 
-    async def details(self) -> str:
-        return "Socket closed"
+    async def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
 
     def cancel(self) -> None:
         return None
@@ -93,7 +93,7 @@ async def test_a_call_that_is_over_before_it_is_read_so_is_made_anew(tmp_path: P
         work = laptop.group.create_task(clients.run())
         await until(lambda: line.calls > 1 or work.done(), "a second call")
         assert not work.done()
-        assert clients.why(studio.id) == "Socket closed"
+        assert clients.why(studio.id) == "it ended the stream"
         work.cancel()
 
 
