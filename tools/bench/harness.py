@@ -65,10 +65,6 @@ class ThreadedCase:
     command: Callable[[int], object]
 
 
-AnyCase: TypeAlias = Case | ThreadedCase
-C = TypeVar("C")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One stretch of one case: commands done a second, and how long one took in milliseconds."""
@@ -76,6 +72,19 @@ class Sample:
     per_s: float
     p50_ms: float
     p99_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCase:
+    """A program that loads and measures by itself, for so many seconds."""
+
+    name: str
+    callers: int
+    run: Callable[[float], Awaitable[Sample]]
+
+
+AnyCase: TypeAlias = Case | ThreadedCase | ProgramCase
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +121,8 @@ async def measure(case: AnyCase, seconds: float, clock: Callable[[], float] = ti
 
     Any other failure of a command ends the stretch and is raised in the group of its callers.
     """
+    if isinstance(case, ProgramCase):
+        return await case.run(seconds)
     if isinstance(case, Case):
         await case.prepare()
     gc.collect()
@@ -223,6 +234,24 @@ def ratio(over: Sequence[Sample] | None, under: Sequence[Sample] | None) -> floa
     if over is None or under is None:
         return None
     return statistics.median(a.per_s / b.per_s for a, b in zip(over, under, strict=True))
+
+
+def ratio_of_p50(over: Sequence[Sample] | None, under: Sequence[Sample] | None) -> float | None:
+    """The median, over the repeats, of how many times as long a command of `over` took as one of `under`."""
+    if over is None or under is None:
+        return None
+    return statistics.median(a.p50_ms / b.p50_ms for a, b in zip(over, under, strict=True))
+
+
+def figures_of(names: Sequence[str], samples: Mapping[str, Sequence[Sample]], rate: str) -> dict[str, float | None]:
+    """Medians by name: `<case>_<rate>`, `<case>_p50_ms`, `<case>_p99_ms`; None for a case that did not run."""
+    found: dict[str, float | None] = {}
+    for name in names:
+        middle = median_sample(samples[name]) if name in samples else None
+        found[f"{name}_{rate}"] = middle.per_s if middle else None
+        found[f"{name}_p50_ms"] = middle.p50_ms if middle else None
+        found[f"{name}_p99_ms"] = middle.p99_ms if middle else None
+    return found
 
 
 def spread(samples: Sequence[Sample]) -> list[Json]:
@@ -345,3 +374,16 @@ def run(work: Coroutine[None, None, int]) -> int:
     except BenchError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
+    except ExceptionGroup as group:
+        # It broke off beside other work, which was ended with it.
+        known, odd = group.split(BenchError)
+        if known is None or odd is not None:
+            raise
+        print(f"\n{first_of(known)}", file=sys.stderr)
+        return 1
+
+
+def first_of(group: ExceptionGroup[BenchError]) -> BenchError:
+    """The first in it, however deep."""
+    first = group.exceptions[0]
+    return first_of(first) if isinstance(first, ExceptionGroup) else first

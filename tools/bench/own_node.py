@@ -86,7 +86,7 @@ def _row_clock() -> RowClock:
 
 
 @asynccontextmanager
-async def _opened(path: Path, node: str) -> AsyncIterator[SqliteStore]:
+async def opened(path: Path, node: str) -> AsyncIterator[SqliteStore]:
     """A store with the settings of a running node."""
     store = await SqliteStore.open(
         path,
@@ -101,7 +101,8 @@ async def _opened(path: Path, node: str) -> AsyncIterator[SqliteStore]:
         await store.close()
 
 
-def _exchange(node: str, opener: str, worker: str) -> Exchange:
+def exchange(node: str, opener: str, worker: str) -> Exchange:
+    """An exchange that has just been opened."""
     now = clocks.wall_us()
     own = new_id()
     return Exchange(
@@ -129,17 +130,17 @@ def _exchange(node: str, opener: str, worker: str) -> Exchange:
 async def bare_store(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, Case]]:
     """The cases `single` and `group` on one store; a command is one write that inserts one message row."""
     node = new_id()
-    exchange = _exchange(node, new_id(), new_id())
+    held = exchange(node, new_id(), new_id())
     numbers = count(1)
     now = clocks.wall_us()
     ladder = Ladder(recorded_us=now, landed_us=now)
-    async with _opened(path, node) as store:
-        await store.write(lambda tx: tx.put_exchange(exchange))
+    async with opened(path, node) as store:
+        await store.write(lambda tx: tx.put_exchange(held))
 
         def insert(tx: Tx) -> None:
             message = Message(
                 id=new_id(),
-                exchange=exchange.id,
+                exchange=held.id,
                 number=next(numbers),
                 kind=MessageKind.REPORT,
                 sender=End.WORKER,
@@ -149,7 +150,7 @@ async def bare_store(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, C
                 reply_to=None,
                 ladder=ladder,
             )
-            tx.add_message(message, exchange.opener)
+            tx.add_message(message, held.opener)
 
         async def command(_caller: int) -> None:
             await store.write(insert)
@@ -204,9 +205,9 @@ class _Relay:
         return [self._open_pair(tx) for _ in range(_PAIRS_AT_ONCE)]
 
     def _open_pair(self, tx: Tx) -> _Pair:
-        asker, worker = _session(new_id()), _session(new_id())
-        for session in (asker, worker):
-            tx.put_session(session)
+        asker, worker = session(new_id()), session(new_id())
+        for one in (asker, worker):
+            tx.put_session(one)
         draft = Draft(
             id=new_id(),
             kind=MessageKind.REQUEST,
@@ -214,8 +215,8 @@ class _Relay:
             author=Author.SESSION,
             text="Please book the invoices of March and report as you go.",
         )
-        exchange, _ = self.ledger.write(tx, _exchange(self.ledger.node, asker.id, worker.id), draft)
-        return _Pair(exchange=exchange)
+        opened_one, _ = self.ledger.write(tx, exchange(self.ledger.node, asker.id, worker.id), draft)
+        return _Pair(exchange=opened_one)
 
 
 @asynccontextmanager
@@ -223,7 +224,7 @@ async def whole_path(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, C
     """The cases `relay_single` and `relay` on one store; a command is one report through the broker."""
     node = new_id()
     limits = Limits()
-    async with _opened(path, node) as store:
+    async with opened(path, node) as store:
         ledger = Ledger(node=node, clock=SystemClock(), entropy=_entropy, limits=limits)
         bells = ManyBells()
         bells.add(Inbox(store=store, ledger=ledger, limits=limits, place=lambda *_: "").ring)
@@ -235,7 +236,8 @@ async def whole_path(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, C
         )
 
 
-def _session(session_id: str) -> Session:
+def session(session_id: str) -> Session:
+    """A session that runs."""
     now = clocks.wall_us()
     return Session(
         id=session_id,

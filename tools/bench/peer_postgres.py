@@ -9,11 +9,12 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 
-from tools.bench.harness import BenchError, ThreadedCase
+from tools.bench.harness import BenchError, ProgramCase, Sample, ThreadedCase, percentile
 from tools.bench.peers import (
     Account,
     Peer,
@@ -58,6 +59,14 @@ INSERT INTO messages (id, exchange, number, kind, sender, author, to_node, to_se
 VALUES (%s, 'bench', nextval('numbers'), 'report', 'worker', 'session', 'node', 'session', '', %s, '', '', '[]',
     1, 'relay', 1, 0)
 """
+# An id of 16 characters by chance, as a node's.
+_PGBENCH = """\
+INSERT INTO messages (id, exchange, number, kind, sender, author, to_node, to_session, title, body, snippet, advice,
+    files, recorded_us, screened, landed_us, notices)
+VALUES (left(replace(gen_random_uuid()::text, '-', ''), 20), 'bench', nextval('numbers'), 'report', 'worker', 'session',
+    'node', 'session', '', '%s', '', '', '[]', 1, 'relay', 1, 0);
+"""
+_TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
 _COMMIT_SETTINGS = ("fsync", "synchronous_commit", "wal_sync_method", "full_page_writes")
 
 
@@ -72,9 +81,20 @@ def _version_in(folder: Path) -> int:
     return int(number[1]) if number else 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Server:
+    """A cluster at work, with the table of the bench; `first` is a connection to it."""
+
+    sockets: Path
+    first: psycopg.Connection
+    version: str
+    durability: str
+    account: Account | None
+
+
 @asynccontextmanager
-async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], body: str) -> AsyncIterator[Peer]:
-    """A server in `folder` (made here) with one connection a caller; a command is one row and its commit."""
+async def _serving(folder: Path) -> AsyncIterator[_Server]:
+    """A server in `folder` (made here)."""
     server, initdb = program("postgres", _folders()), program("initdb", _folders())
     if server is None or initdb is None:
         raise PeerUnavailableError(f"PostgreSQL is not installed: {INSTALL}")
@@ -91,8 +111,17 @@ async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], bod
         first = stack.enter_context(await _connected(sockets, process, log))
         first.execute(_TABLE)
         durability = ", ".join(f"{name}={_shown(first, name)}" for name in _COMMIT_SETTINGS)
-        others = [stack.enter_context(_connect(sockets)) for _ in range(callers - 1)]
-        cursors = [connection.cursor() for connection in (first, *others)]
+        version = _shown(first, "server_version").split()[0]
+        yield _Server(sockets=sockets, first=first, version=version, durability=durability, account=account)
+
+
+@asynccontextmanager
+async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], body: str) -> AsyncIterator[Peer]:
+    """A server in `folder` (made here) with one connection a caller; a command is one row and its commit."""
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(_serving(folder))
+        others = [stack.enter_context(_connect(server.sockets)) for _ in range(callers - 1)]
+        cursors = [connection.cursor() for connection in (server.first, *others)]
 
         def command(caller: int) -> None:
             try:
@@ -102,8 +131,45 @@ async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], bod
 
         # Threads, for psycopg commits about twice as many rows that way as with as many tasks in one event loop.
         case = ThreadedCase(name="postgres", callers=callers, command=command)
-        version = _shown(first, "server_version").split()[0]
-        yield Peer(case=case, version=version, durability=durability)
+        yield Peer(case=case, version=server.version, durability=server.durability)
+
+
+@asynccontextmanager
+async def pgbench(folder: Path, *, callers: int, body: str) -> AsyncIterator[Peer]:
+    """The same row by PostgreSQL's own client in C: a connection a caller, prepared, one commit a row."""
+    client = program("pgbench", _folders())
+    if client is None:
+        raise PeerUnavailableError(f"pgbench is not installed: {INSTALL}")
+    async with _serving(folder) as server:
+        script = folder / "row.sql"
+        script.write_text(_PGBENCH % body.replace("'", "''"), encoding="utf-8")
+        script.chmod(0o644)
+
+        async def run(seconds: float) -> Sample:
+            with tempfile.TemporaryDirectory(prefix="helio-pgbench-") as made:
+                command = [
+                    str(client), "-h", str(server.sockets), "-U", _USER, "-n", "-M", "prepared", "-f", str(script),
+                    "-c", str(callers), "-j", "2", "-T", str(max(1, round(seconds))), "-l",
+                    "postgres",
+                ]  # fmt: skip
+                process = await asyncio.create_subprocess_exec(
+                    *command, cwd=made, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+                )
+                said, complaint = await process.communicate()
+                found = _TPS.search(said.decode("utf-8", "replace"))
+                if process.returncode or found is None:
+                    raise BenchError(f"pgbench ended with {process.returncode}: {complaint.decode()[-500:]}")
+                took = _latencies_ms(Path(made))
+            return Sample(per_s=float(found[1]), p50_ms=percentile(took, 0.50), p99_ms=percentile(took, 0.99))
+
+        case = ProgramCase(name="pgbench", callers=callers, run=run)
+        yield Peer(case=case, version=server.version, durability=server.durability)
+
+
+def _latencies_ms(logs: Path) -> list[float]:
+    """From pgbench's logs, whose lines are: client, transaction, microseconds, script, and when."""
+    lines = (line for log in logs.glob("*.*") for line in log.read_text(encoding="ascii").splitlines())
+    return [int(line.split()[2]) / 1_000 for line in lines]
 
 
 def _hand_over(folder: Path, sockets: Path, account: Account | None) -> None:

@@ -162,13 +162,7 @@ def result(
 
 def figures(samples: Mapping[str, Sequence[Sample]]) -> dict[str, float | None]:
     """Medians by name: `<case>_commands_s`, `<case>_p50_ms`, `<case>_p99_ms`; None for a case that did not run."""
-    found: dict[str, float | None] = {}
-    for name in CASES:
-        middle = harness.median_sample(samples[name]) if name in samples else None
-        found[f"{name}_commands_s"] = middle.per_s if middle else None
-        found[f"{name}_p50_ms"] = middle.p50_ms if middle else None
-        found[f"{name}_p99_ms"] = middle.p99_ms if middle else None
-    return found
+    return harness.figures_of(CASES, samples, "commands_s")
 
 
 def versions(peers: Mapping[str, Peer]) -> dict[str, Json]:
@@ -234,9 +228,9 @@ def stretch(text: str) -> float:
     return number
 
 
-def parse(argv: Sequence[str]) -> Options:
+def parse(argv: Sequence[str], program: str = "tools/bench/store.py", about: str | None = __doc__) -> Options:
     """The options; exits with 2 for those that make no sense."""
-    parser = argparse.ArgumentParser(prog="tools/bench/store.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog=program, description=about)
     parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
     parser.add_argument("--repeats", type=repeats, default=harness.MIN_REPEATS, help="turns of every case (5 or more)")
     parser.add_argument("--seconds", type=stretch, default=SECONDS, help=f"length of one turn ({SECONDS:g})")

@@ -37,7 +37,7 @@ _IN_FLIGHT: Final = 2
 _TICK_S: Final = 1.0
 # However often links and grants change, a stream is not opened more often.
 _BREATH_S: Final = 0.2
-# More frames in a second than this nobody needs; each may be a write here.
+# More frames in a second than this nobody needs unless they answer this end's; each may be a write here.
 _FRAMES_PER_S: Final = 400
 _WORDS_CHARS: Final = 200
 
@@ -231,7 +231,7 @@ class RelayClients:
             frame = await uncut(stream.call.read())
             if not isinstance(frame, pb.RelayResponse):
                 raise await self._ended(stream)
-            self._count(stream)
+            self._count(stream, asked_for=bool(frame.results and stream.frames))
             if frame.results:
                 await self._settle(stream, frame)
             if frame.items:
@@ -241,9 +241,12 @@ class RelayClients:
             if frame.HasField("directory"):
                 stream.directory = codec.directory_from_wire(frame.directory, stream.peer, self._limits)
 
-    def _count(self, stream: _Stream) -> None:
+    def _count(self, stream: _Stream, *, asked_for: bool) -> None:
         now = asyncio.get_running_loop().time()
         stream.heard = now
+        if asked_for:
+            # There are no more of these than frames that this end sent.
+            return
         if int(now) != stream.second:
             stream.second, stream.count = int(now), 0
         stream.count += 1
