@@ -95,7 +95,7 @@ class NoFiles:
     async def pull(self, peer: str, message: str, attachment: Attachment) -> None:
         raise NotImplementedError(peer, message, attachment)
 
-    def told(self, peer: str, waits: Sequence[Blocked]) -> None: ...
+    def told(self, peer: str, stream: object, waits: Sequence[Blocked]) -> None: ...
 
     def towards(self, peer: str) -> tuple[Blocked, ...]:  # noqa: ARG002 - one server alone
         return ()
