@@ -56,7 +56,7 @@ class MemoryEgress:
     async def forwards(self, peer: str, after: int) -> tuple[Forward, ...]:  # noqa: ARG002 - one server alone
         found: list[Forward] = []
         chars = 0
-        while self._queue and len(found) < LIMITS.relay_batch and chars < LIMITS.relay_chars:
+        while self._queue and len(found) < LIMITS.relay_batch and chars < LIMITS.relay_bytes:
             found.append(self._queue.popleft())
             chars += len(found[-1].text)
         return tuple(found)
