@@ -10,9 +10,10 @@ import grpc
 import pytest
 from grpc import aio
 
+from node import errmap
 from node.core.errors import ErrorCode, MeshError
 from node.egress_files import FileEgress
-from tests.integration.mesh import scenario
+from tests.integration.mesh import INJECTION, scenario
 from tests.peer_twin import ShiftedClock
 from tests.tunnel_lab import Mac, MirrorsTwin, macs
 from tests.waiting import until
@@ -94,6 +95,32 @@ async def test_a_call_that_is_over_before_it_is_read_so_is_made_anew(tmp_path: P
         await until(lambda: line.calls > 1 or work.done(), "a second call")
         assert not work.done()
         assert clients.why(studio.id) == "it ended the stream"
+        work.cancel()
+
+
+class Refusing(EndedChannel):
+    """A channel whose calls the server refuses, with words of its own."""
+
+    def __call__(self) -> EndedCall:
+        call = super().__call__()
+        trailer = (errmap.TRAILER, errmap.encode(MeshError(ErrorCode.LIMIT, INJECTION)))
+
+        async def refused() -> pb.RelayResponse:
+            raise aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, aio.Metadata(), aio.Metadata(trailer), INJECTION)
+
+        call.read = refused  # type: ignore[method-assign]
+        return call
+
+
+@scenario
+async def test_why_a_stream_ended_is_told_in_this_nodes_words(tmp_path: Path) -> None:
+    async with macs(tmp_path, "laptop", "studio") as (laptop, studio):
+        mirrors = MirrorsTwin()
+        mirrors.put(studio.id, on=True)
+        clients = clients_of(laptop, mirrors, Refusing())
+        work = laptop.group.create_task(clients.run())
+        await until(lambda: clients.why(studio.id), "why there is no stream")
+        assert clients.why(studio.id) == "it has no room for another stream of this node"
         work.cancel()
 
 
