@@ -360,13 +360,13 @@ async def test_a_delegate_delivers_from_its_worktree_and_its_delegator_may_not_t
 
 @scenario
 async def test_a_brief_whose_files_are_under_way_is_not_taken_for_read(tmp_path: Path) -> None:
-    """A steer without files overtakes it; what the delegate then says does not mean that it knows its brief."""
+    """Nothing of its exchange overtakes it; what the delegate says meanwhile does not mean that it knows its brief."""
     async with workshop(tmp_path) as at:
         boss = await at.seat("boss", folder(tmp_path, "p"))
         (tmp_path / "p" / "more").write_text("more")
         _, delegate = await at.delegated(boss, brief="The brief.", files=("more",))
         await boss.send(Steer(exchange=None, text="Hurry."))
-        assert texts(await delegate.read()) == ["Hurry."]
+        assert texts(await delegate.read()) == []
         await delegate.send(Report(exchange=None, text="With what?"))
         await at.attachments.land_due()
-        assert texts(await delegate.read()) == ["The brief."]
+        assert texts(await delegate.read()) == ["The brief.", "Hurry."]
