@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -19,7 +19,7 @@ from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
 from node.core.model import Address, End, MessageKind, SessionStatus, Status
 from node.core.policy import clean_nickname
-from node.core.relay import Forward, ForwardResult, Incoming, Item, Origin, Outcome, RemoteSession
+from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
 from node.core.screen import Decision, Field
 from node.core.transfer import Attachment, check_attachments
 from node.ledger import Ledger
@@ -180,9 +180,14 @@ class Ingress:
 
     # --- back --------------------------------------------------------------------------------------------------------
 
-    async def items(self, peer: str, after: int) -> tuple[Item, ...]:
-        """What happened in the client's exchanges since, in order, as much as goes into one frame."""
-        return await self._store.read(lambda reader: self._items(reader, peer, after))
+    async def news(self, peer: str, after: int, exchanges: Collection[str]) -> News:
+        """What happened in the client's exchanges since, in order, as much as goes into one frame.
+
+        And how those exchanges stand at that moment.
+        """
+        return await self._store.read(
+            lambda reader: News(items=self._items(reader, peer, after), standing=reader.standing(exchanges))
+        )
 
     def _items(self, reader: Reader, peer: str, after: int) -> tuple[Item, ...]:
         found: list[Item] = []
@@ -213,15 +218,6 @@ class Ingress:
             return tuple(told)
 
         await self._store.write(work, self._bells.ring)
-
-    async def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
-        """How exchanges stand now; what is told of them later is never older than this."""
-
-        def work(reader: Reader) -> dict[str, Status]:
-            found = (reader.exchange(one) for one in exchanges)
-            return {one.id: one.status for one in found if one is not None}
-
-        return await self._store.read(work)
 
     async def directory(self) -> tuple[RemoteSession, ...]:
         """Whom a mirror may ask: every session that is not put away."""

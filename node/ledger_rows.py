@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from node.core.canonical import JsonValue
 from node.core.mesh import Peer
@@ -17,6 +18,8 @@ from node.ports import Reader, Tx
 from node.version import SOFTWARE
 
 PREVIEW_CHARS = 200
+# Titles and names that are remembered as they are shown, and how long they may be for that.
+_LABELS, _LABEL_CHARS = 1_024, 200
 
 
 class LedgerRows:
@@ -125,4 +128,11 @@ def side_text(text: str) -> str:
 
 def texts_of(**texts: str) -> tuple[tuple[str, str], ...]:
     """Side texts by name; empty ones are left out."""
-    return tuple((name, side_text(text)) for name, text in texts.items() if text)
+    shown = {name: _label(text) if len(text) <= _LABEL_CHARS else side_text(text) for name, text in texts.items()}
+    return tuple((name, text) for name, text in shown.items() if texts[name])
+
+
+@lru_cache(maxsize=_LABELS)
+def _label(text: str) -> str:
+    """The side text of a title or a name: those of an exchange are written with each of its messages."""
+    return side_text(text)

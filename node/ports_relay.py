@@ -8,7 +8,7 @@ from typing import Protocol
 from node.core.effects import Fetch
 from node.core.mesh import Peer
 from node.core.model import Address, Blocked, Status
-from node.core.relay import Forward, ForwardResult, Item, Queued, RemoteSession
+from node.core.relay import Forward, ForwardResult, Item, News, Queued, RemoteSession
 from node.core.transfer import Attachment
 
 
@@ -25,6 +25,7 @@ class RelayReader(Protocol):
     def remote_session(self, session_id: str) -> RemoteSession | None: ...
     def remote_sessions(self, node: str | None = None) -> tuple[RemoteSession, ...]: ...
     def open_from(self, node: str) -> int: ...
+    def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]: ...
 
 
 class RelayTx(RelayReader, Protocol):
@@ -90,16 +91,15 @@ class Ingress(Protocol):
         """What became of each, in order, on disk when this returns."""
         ...
 
-    async def items(self, peer: str, after: int) -> tuple[Item, ...]:
-        """What happened in the client's exchanges since, in order, as much as goes into one frame."""
+    async def news(self, peer: str, after: int, exchanges: Collection[str]) -> News:
+        """What happened in the client's exchanges since, in order, as much as goes into one frame.
+
+        And how those exchanges stand at that moment: whatever is told later of them is not older.
+        """
         ...
 
     async def held(self, items: Sequence[Item]) -> None:
         """The client holds these."""
-        ...
-
-    async def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
-        """How exchanges stand now; what is told of them later is never older than this."""
         ...
 
     async def directory(self) -> tuple[RemoteSession, ...]:

@@ -104,7 +104,7 @@ def forwards_from_wire(wire: Sequence[pb.Forward], limits: Limits) -> tuple[Forw
             reply_to=one.reply_to[:_NAME_CHARS],
             accepted=one.accepted,
             chain=one.chain[:_NAME_CHARS],
-            hops=tuple(hop[:_NAME_CHARS] for hop in one.hops[: limits.hops + 1]),
+            hops=tuple(hop[:_NAME_CHARS] for hop in one.hops[: limits.hops + 1]) if one.hops else (),
             files=_files_from_wire(one.files, limits),
         )
         for one in wire
@@ -287,6 +287,8 @@ def _file_to_wire(file: Attachment) -> pb.FileRef:
 
 
 def _files_from_wire(wire: Sequence[pb.FileRef], limits: Limits) -> tuple[Attachment, ...]:
+    if not wire:
+        return ()
     if len(wire) > limits.files_per_message or sum(one.size for one in wire) > limits.message_bytes:
         raise _bad("more files, or larger ones, than a message may have")
     return tuple(

@@ -113,6 +113,14 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """What a client is to be told next: items, and how exchanges that it asked of stood at that moment."""
+
+    items: tuple[Item, ...]
+    standing: Mapping[str, Status]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteSession:
     """A session on another node as that node tells of it: one to ask, or one that asked here."""
 

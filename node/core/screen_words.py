@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from node.core.screen_lexicon import LEXICON, STOP_WORDS
 from node.core.screen_views import fold
@@ -16,6 +17,7 @@ _TOKEN = re.compile(
 )
 _NAME_PART = re.compile(r"[^_]+")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_REMEMBERED_WORDS, _REMEMBERED_CHARS = 8_192, 32
 _LONG_WORD = 14  # a word of this length may be several, written together
 
 
@@ -58,6 +60,7 @@ class _Vocabulary:
                 concepts.setdefault(key, set()).add(concept)
                 languages.setdefault(key, set()).add(language)
         letters: dict[frozenset[str], str] = {}
+        self._remembered = lru_cache(maxsize=_REMEMBERED_WORDS)(self._look_up)
         self._exact: dict[str, Lexeme] = {}
         self._stems: dict[str, Lexeme] = {}
         self._phrases: dict[str, list[tuple[tuple[str, ...], Lexeme]]] = {}
@@ -90,6 +93,10 @@ class _Vocabulary:
             candidates.sort(key=lambda candidate: -len(candidate[0]))
 
     def lookup(self, word: str) -> Lexeme | None:
+        # A text says the same words over and over, and is read in many views.
+        return self._remembered(word) if len(word) <= _REMEMBERED_CHARS else self._look_up(word)
+
+    def _look_up(self, word: str) -> Lexeme | None:
         found = self._exact.get(word)
         if found is None and word[:1] in self._stem_heads:
             for length in self._stem_lengths:

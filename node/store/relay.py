@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from node.core.effects import Fetch
-from node.core.model import SessionStatus
+from node.core.model import SessionStatus, Status
 from node.core.relay import Queued, RemoteSession
 
 _QUEUED = "number, peer, exchange, message, progress, waiting, queued_us"
@@ -91,6 +91,14 @@ class RelayReader:
             "SELECT COUNT(*) AS n FROM exchanges WHERE opener_node = ? AND closed = 0", (node,)
         ).fetchone()
         return int(row["n"])
+
+    def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
+        """How those of these exchanges stand that there are."""
+        if not exchanges:
+            return {}
+        marks = ", ".join("?" * len(exchanges))
+        rows = self._db.execute(f"SELECT id, status FROM exchanges WHERE id IN ({marks})", tuple(exchanges))
+        return {row["id"]: Status(row["status"]) for row in rows}
 
 
 class RelayTx(RelayReader):

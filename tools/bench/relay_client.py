@@ -43,11 +43,14 @@ class MemoryEgress:
         self._queued = Changes()
         self.up = asyncio.Event()
 
+    def number(self) -> int:
+        """The number of the next forward."""
+        return next(self._numbers)
+
     async def relay(self, forward: Forward) -> None:
         """BenchError unless the server took it."""
-        number = next(self._numbers)
-        waiting = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._queue.append(replace(forward, number=number))
+        waiting = self._waiting[forward.number] = asyncio.get_running_loop().create_future()
+        self._queue.append(forward)
         self._queued.happened()
         result = await waiting
         if result.outcome is not Outcome.RELAYED:
@@ -166,7 +169,7 @@ class Callers:
 
     def _steer(self, caller: int, exchange: str) -> Forward:
         return Forward(
-            number=1, message=own_node.new_id(), exchange=exchange, kind=MessageKind.STEER,
+            number=self._egress.number(), message=own_node.new_id(), exchange=exchange, kind=MessageKind.STEER,
             session=self._session(caller),
             nickname=f"asker{caller}", text=own_node.BODY,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,8 +20,8 @@ from node.broker import Broker
 from node.classifier import RuleScreener
 from node.core.limits import Limits
 from node.core.mesh import Peer
-from node.core.model import Address, Author, End, Ladder, Message, Status
-from node.core.relay import Forward, ForwardResult, Item, Outcome, RemoteSession
+from node.core.model import Address, Author, End, Ladder, Message
+from node.core.relay import Forward, ForwardResult, Item, News, Outcome, RemoteSession
 from node.core.screen import Field
 from node.core.transfer import Attachment
 from node.identity import AuthorityFile
@@ -66,10 +66,7 @@ class Sink:
             for forward in forwards:
                 await self._screener.screen((Field(name="text", text=forward.text),))
         await self._store.write(partial(self._keep, forwards=forwards))
-        return tuple(
-            ForwardResult(number=one.number, message=one.message, outcome=Outcome.RELAYED, status=Status.WORKING)
-            for one in forwards
-        )
+        return tuple(ForwardResult(number=one.number, message=one.message, outcome=Outcome.RELAYED) for one in forwards)
 
     def _keep(self, tx: Tx, *, forwards: Sequence[Forward]) -> None:
         now = clocks.wall_us()
@@ -87,9 +84,6 @@ class Sink:
         (result,) = await self.take(caller.peer, codec.forwards_from_wire((forward,), LIMITS))
         return codec.result_to_wire(result)
 
-    async def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
-        return dict.fromkeys(exchanges, Status.WORKING)
-
 
 class Switch:
     """Implements ports_relay.Ingress by the node's own, or by the sink."""
@@ -106,11 +100,8 @@ class Switch:
     async def take(self, peer: Peer, forwards: Sequence[Forward]) -> tuple[ForwardResult, ...]:
         return await (self._own if self._full else self._sink).take(peer, forwards)
 
-    async def standing(self, exchanges: Collection[str]) -> Mapping[str, Status]:
-        return await (self._own if self._full else self._sink).standing(exchanges)
-
-    async def items(self, peer: str, after: int) -> tuple[Item, ...]:
-        return await self._own.items(peer, after)
+    async def news(self, peer: str, after: int, exchanges: Collection[str]) -> News:
+        return await self._own.news(peer, after, exchanges)
 
     async def held(self, items: Sequence[Item]) -> None:
         await self._own.held(items)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
+from node.core.model import Status
 from node.core.relay import PROTOCOL, ForwardResult, Item, RemoteSession
 from node.grpc_setup import grpc
 from node.ports_mesh import Pins
@@ -127,11 +128,12 @@ class RelayServer:
                 directory = codec.directory_to_wire(stream.directory, stream.revision)
                 stream.directory = None
                 await stream.send(codec.response_to(pb.RelayResponse(directory=directory)))
-            results = await self._results(stream)
+            done = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]
             stream.room.set()
-            items: tuple[Item, ...] = ()
-            if len(stream.unheld) < self._limits.relay_batch:
-                items = await self._ingress.items(stream.peer.id, sent)
+            asked = {exchange for exchange, result in done if result.status is not None}
+            news = await self._ingress.news(stream.peer.id, sent, asked)
+            results = [_as_it_stands(result, news.standing.get(exchange)) for exchange, result in done]
+            items = news.items if len(stream.unheld) < self._limits.relay_batch else ()
             beat, stream.beat_us = stream.beat_us, 0
             if not (results or items or beat):
                 await stream.news.wait()
@@ -145,12 +147,6 @@ class RelayServer:
                 beat_us=beat,
             )
             await stream.send(codec.response_to(frame))
-
-    async def _results(self, stream: _Stream) -> list[ForwardResult]:
-        """What became of forwards, and how their exchanges stand at this moment: the items that follow may be newer."""
-        some = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]
-        now = await self._ingress.standing({exchange for exchange, one in some if one.status is not None})
-        return [replace(one, status=now.get(exchange) if one.status is not None else None) for exchange, one in some]
 
     async def _follow_queue(self, stream: _Stream) -> None:
         seen = 0
@@ -166,3 +162,8 @@ class RelayServer:
                 told = stream.directory = now
                 stream.news.set()
             await asyncio.sleep(_TICK_S)
+
+
+def _as_it_stands(result: ForwardResult, now: Status | None) -> ForwardResult:
+    """A result says how the exchange stands when it is told: what was told meanwhile may be newer than the result."""
+    return result if result.status in {None, now} else replace(result, status=now)

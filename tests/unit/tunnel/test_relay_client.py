@@ -12,17 +12,21 @@ from grpc import aio
 
 from node import errmap
 from node.core.errors import ErrorCode, MeshError
+from node.core.model import MessageKind
+from node.core.relay import Forward
 from node.egress_files import FileEgress
+from node.ports_relay import Egress
 from tests.integration.mesh import INJECTION, scenario
 from tests.peer_twin import ShiftedClock
-from tests.tunnel_lab import Mac, MirrorsTwin, macs
+from tests.tunnel_lab import Mac, MirrorsTwin, foreign_id, macs
 from tests.waiting import until
+from tools.bench.relay_client import MemoryEgress
 from tunnel.session.alongside import alongside
 from tunnel.session.relay_client import RelayClients
 from tunnel.wire.v1 import mirror_pb2 as pb
 
 
-def clients_of(mac: Mac, mirrors: MirrorsTwin, line: EndedChannel) -> RelayClients:
+def clients_of(mac: Mac, mirrors: MirrorsTwin, line: Line, egress: Egress | None = None) -> RelayClients:
     """The client's end of a Mac's mirrors, over that line."""
     heart = mac.mesh
     files = FileEgress(
@@ -30,7 +34,7 @@ def clients_of(mac: Mac, mirrors: MirrorsTwin, line: EndedChannel) -> RelayClien
         limits=heart.limits,
     )  # fmt: skip
     return RelayClients(
-        mirrors=mirrors, book=mac.trust, channels=line, egress=mac.egress, waits=heart.inbox, files=files,
+        mirrors=mirrors, book=mac.trust, channels=line, egress=egress or mac.egress, waits=heart.inbox, files=files,
         carrier=mac.carrier, clock=ShiftedClock(), entropy=os.urandom, limits=heart.limits,
     )  # fmt: skip
 
@@ -60,22 +64,24 @@ class EndedCall:
         return None
 
 
-class EndedChannel:
-    """A channel that gives such calls."""
+class Line:
+    """A channel that gives that call, again and again."""
 
-    def __init__(self) -> None:
+    def __init__(self, call: EndedCall) -> None:
+        self._call = call
         self.calls = 0
 
-    def stream_stream(self, *_method: object, **_options: object) -> EndedChannel:
+    def stream_stream(self, *_method: object, **_options: object) -> Line:
         return self
 
     unary_stream = unary_unary = stream_stream
 
     def __call__(self) -> EndedCall:
         self.calls += 1
-        return EndedCall()
+        self._call.written, self._call.welcomed = 0, False
+        return self._call
 
-    def channel(self, _peer: str) -> EndedChannel:
+    def channel(self, _peer: str) -> Line:
         return self
 
     async def next_link(self, seen: int) -> int:
@@ -87,7 +93,7 @@ class EndedChannel:
 @scenario
 async def test_a_call_that_is_over_before_it_is_read_so_is_made_anew(tmp_path: Path) -> None:
     async with macs(tmp_path, "laptop", "studio") as (laptop, studio):
-        line = EndedChannel()
+        line = Line(EndedCall())
         mirrors = MirrorsTwin()
         mirrors.put(studio.id, on=True)
         clients = clients_of(laptop, mirrors, line)
@@ -99,18 +105,12 @@ async def test_a_call_that_is_over_before_it_is_read_so_is_made_anew(tmp_path: P
         work.cancel()
 
 
-class Refusing(EndedChannel):
-    """A channel whose calls the server refuses, with words of its own."""
+class RefusedCall(EndedCall):
+    """A call that the server refuses, with words of its own."""
 
-    def __call__(self) -> EndedCall:
-        call = super().__call__()
+    async def read(self) -> pb.RelayResponse:
         trailer = (errmap.TRAILER, errmap.encode(MeshError(ErrorCode.LIMIT, INJECTION)))
-
-        async def refused() -> pb.RelayResponse:
-            raise aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, aio.Metadata(), aio.Metadata(trailer), INJECTION)
-
-        call.read = refused  # type: ignore[method-assign]
-        return call
+        raise aio.AioRpcError(grpc.StatusCode.RESOURCE_EXHAUSTED, aio.Metadata(), aio.Metadata(trailer), INJECTION)
 
 
 @scenario
@@ -118,7 +118,7 @@ async def test_why_a_stream_ended_is_told_in_this_nodes_words(tmp_path: Path) ->
     async with macs(tmp_path, "laptop", "studio") as (laptop, studio):
         mirrors = MirrorsTwin()
         mirrors.put(studio.id, on=True)
-        clients = clients_of(laptop, mirrors, Refusing())
+        clients = clients_of(laptop, mirrors, Line(RefusedCall()))
         work = laptop.group.create_task(clients.run())
         await until(lambda: clients.why(studio.id), "why there is no stream")
         assert clients.why(studio.id) == "it has no room for another stream of this node"
@@ -141,3 +141,54 @@ def test_of_several_ends_at_once_one_is_told_but_no_fault_is_hidden(*, known: bo
 
     with pytest.raises((MeshError, aio.AioRpcError) if known else ExceptionGroup):
         asyncio.run(play())
+
+
+class BusyCall(EndedCall):
+    """A call that answers each forward in a frame of its own, or says something unasked so many times."""
+
+    def __init__(self, unasked: int) -> None:
+        super().__init__()
+        self._unasked = unasked
+        self._forwards: asyncio.Queue[pb.Forward] = asyncio.Queue()
+
+    async def write(self, frame: pb.RelayRequest) -> None:
+        for forward in frame.forwards:
+            self._forwards.put_nowait(forward)
+
+    async def read(self) -> pb.RelayResponse:
+        if not self.welcomed:
+            return await super().read()
+        if self._unasked:
+            self._unasked -= 1
+            return pb.RelayResponse(beat_us=1)
+        forward = await self._forwards.get()
+        result = pb.ForwardResult(number=forward.number, message=forward.message, outcome="relayed")
+        return pb.RelayResponse(results=[result])
+
+
+def forward_of(number: int) -> Forward:
+    """A steer of somebody's."""
+    names = {"message": foreign_id(), "exchange": foreign_id(), "session": foreign_id()}
+    return Forward(number=number, kind=MessageKind.STEER, text="Go on.", **names)
+
+
+@scenario
+async def test_a_server_may_answer_as_often_as_it_is_asked_and_speak_unasked_less_often(tmp_path: Path) -> None:
+    async with macs(tmp_path, "laptop", "studio") as (laptop, studio):
+        # More than may come unasked in two seconds.
+        many = 900
+        mirrors = MirrorsTwin()
+        mirrors.put(studio.id, on=True)
+        egress = MemoryEgress()
+        line = Line(BusyCall(0))
+        work = laptop.group.create_task(clients_of(laptop, mirrors, line, egress).run())
+        for number in range(1, many):
+            await egress.relay(forward_of(number))
+        assert line.calls == 1
+        work.cancel()
+
+        egress = MemoryEgress()
+        clients = clients_of(laptop, mirrors, Line(BusyCall(many)), egress)
+        work = laptop.group.create_task(clients.run())
+        await until(lambda: "more than it has reason to" in clients.why(studio.id), "a stream that is ended")
+        work.cancel()
