@@ -47,11 +47,11 @@ class Grounds:
         self._ledger = ledger
         self._limits = limits
 
-    async def check(self, folder: str, *, wanted: bool | None) -> bool:
-        """Whether a worktree is to be made; WRONG_STATE says why one that is wanted cannot be."""
+    async def check(self, folder: str, *, wanted: bool | None, session: str) -> bool:
+        """Whether a worktree is to be made, for what `session` delegates; WRONG_STATE says why it cannot be."""
         if wanted is False:
             return False
-        async with self._speaking():
+        async with self._speaking(session):
             return await self._fits(folder, wanted=wanted is not None)
 
     async def _fits(self, folder: str, *, wanted: bool) -> bool:

@@ -26,6 +26,7 @@ from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.ports import Bells, Store, Terminals, Tx
 from node.ports_work import Ground, Grounds, LaunchPlan, Places
+from node.screening import Reasons
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ class Launcher:
         store: Store,
         terminals: Terminals,
         grounds: Grounds,
+        reasons: Reasons,
         lifecycle: Lifecycle,
         bells: Bells,
         ledger: Ledger,
@@ -67,6 +69,7 @@ class Launcher:
         self._store = store
         self._terminals = terminals
         self._grounds = grounds
+        self._reasons = reasons
         self._lifecycle = lifecycle
         self._bells = bells
         self._ledger = ledger
@@ -91,7 +94,7 @@ class Launcher:
         adapter = self._adapter(
             command.tool or delegator.profile, env, asked=command.tool, elsewhere=place.driver is DriverKind.COMMAND
         )
-        wanted = await self._grounds.check(delegator.cwd, wanted=command.worktree)
+        wanted = await self._grounds.check(delegator.cwd, wanted=command.worktree, session=delegator.id)
         name = command.nickname or command.title.strip() or policy.derive_title(command.brief)
         return LaunchPlan(
             session=session_id,
@@ -193,8 +196,8 @@ class Launcher:
                 ground = await self._grounds.prepare(plan.cwd, name=plan.worktree, session=session.id)
             pane = await self._open(replace(session, cwd=ground.folder, branch=ground.branch), env, None)
         except (MeshError, OSError) as error:
-            why = _why(error)
-            _log.warning("session %s could not be started: %s", session.id, why)
+            _log.warning("session %s could not be started: %s", session.id, error)
+            why = await self._reasons.of(error, session.id)
             if plan.worktree:
                 await self._grounds.clear(session.id)
             await self._store.write(partial(self._failed, session_id=session.id, why=why), self._wake)
@@ -209,7 +212,8 @@ class Launcher:
         try:
             pane = await self._open(session, env, None)
         except (MeshError, OSError) as error:
-            text = f"{session.label}'s agent has ended and could not be started again: {_why(error)}"
+            why = await self._reasons.of(error, session.id)
+            text = f"{session.label}'s agent has ended and could not be started again: {why}"
             await self._tell_openers(session, text)
             return
         if await self._record(session, pane, "started_fresh"):
@@ -224,7 +228,7 @@ class Launcher:
         try:
             pane = await self._open(session, env, conversation)
         except (MeshError, OSError) as error:
-            _log.warning("session %s could not be resumed: %s", session.id, _why(error))
+            _log.warning("session %s could not be resumed: %s", session.id, error)
             return False
         if not await self._record(session, pane, "resumed") or pane is None:
             return True
@@ -392,7 +396,3 @@ def _intend(tx: Tx, session_id: str, intent: _Intent) -> bool:
         )
     )  # fmt: skip
     return True
-
-
-def _why(error: MeshError | OSError) -> str:
-    return error.message if isinstance(error, MeshError) else f"The system refused it ({error})."

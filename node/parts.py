@@ -46,6 +46,7 @@ from node.panel import DelegationsPanel
 from node.parcels import Parcels
 from node.platform import clocks, durability, paths, processes
 from node.platform.keychain import Keychain, of_this_system
+from node.screening import Reasons
 from node.service import own_command
 from node.sessions import Sessions
 from node.store import SqliteStore, StoreSettings
@@ -227,6 +228,7 @@ async def build(
             store=store,
             terminals=tmux,
             grounds=grounds,
+            reasons=Reasons(store=store, screener=screener, ledger=ledger),
             lifecycle=lifecycle,
             bells=bells,
             ledger=ledger,

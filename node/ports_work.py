@@ -178,7 +178,7 @@ class TreeTools(Protocol):
 class Grounds(Protocol):
     """Prepares the folder of a delegate."""
 
-    async def check(self, folder: str, *, wanted: bool | None) -> bool:
+    async def check(self, folder: str, *, wanted: bool | None, session: str) -> bool:
         """Whether a worktree is to be made in `folder`; WRONG_STATE says why one that is wanted cannot be."""
         ...
 

@@ -31,6 +31,7 @@ from node.files import Files
 from node.grounds import Grounds
 from node.launcher import Launcher
 from node.lifecycle import Lifecycle
+from node.screening import Reasons
 from node.sessions import Sessions
 from node.workrooms import Workrooms
 from node.workspaces import Wrapped
@@ -193,6 +194,7 @@ class Workshop:
         lifecycle = Lifecycle(ledger, limits)
         launcher = Launcher(
             store=store, terminals=terminals, grounds=grounds, lifecycle=lifecycle, bells=bells, ledger=ledger,
+            reasons=Reasons(store=store, screener=RuleScreener(), ledger=ledger),
             limits=limits, equipment=equipment, places=workrooms, environment=environment,
         )  # fmt: skip
         sessions = Sessions(

@@ -210,7 +210,7 @@ async def test_a_worktree_that_cannot_be_made_says_why(tmp_path: Path) -> None:
         with refused(ErrorCode.WRONG_STATE, "no commit yet"):
             await at.grounds.create(unborn.address, "x")
         with refused(ErrorCode.WRONG_STATE, "not the working tree"):
-            await at.grounds.check(str(tmp_path / "project" / ".git"), wanted=None)
+            await at.grounds.check(str(tmp_path / "project" / ".git"), wanted=None, session=outside.session.id)
 
 
 @scenario

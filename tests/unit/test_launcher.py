@@ -13,7 +13,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import MessageKind, SessionStatus, Status
 from node.core.workspace import DriverKind, Workspace
-from tests.integration.mesh import Agent, refused, scenario
+from tests.integration.mesh import INJECTION, Agent, refused, scenario
 from tests.integration.workshop import Killed, Workshop, git, program, project, workshop
 
 
@@ -126,6 +126,19 @@ async def test_a_repository_without_a_commit_is_refused_at_once(tmp_path: Path, 
 
 
 # --- failures after the commit ----------------------------------------------------------------------------------------
+
+
+@scenario
+async def test_a_reason_that_reads_like_an_instruction_is_not_passed_on(tmp_path: Path) -> None:
+    async with workshop(tmp_path) as at:
+        boss = await at.seat("boss", project(tmp_path))
+        at.terminals.refuse = MeshError(ErrorCode.UNAVAILABLE, f"Branch {INJECTION!r} is taken.")
+        await at.delegated(boss, nickname="worker")
+        (note,) = await notes(at, boss)
+        assert "could not be started" in note
+        assert "withheld by the node's screen" in note
+        assert "ignore" not in note.casefold()
+        assert "words_withheld" in [row["decision"] for row in await at.mesh.rows(engine="session")]
 
 
 @pytest.mark.parametrize(
