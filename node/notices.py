@@ -27,9 +27,10 @@ ONE = "[heliograph] A message waits for you. Call the read_inbox tool of heliogr
 SEVERAL = "[heliograph] Several messages wait for you. Call the read_inbox tool of heliograph now."
 _SECOND_US = 1_000_000
 _BATCH = 256
+# What was typed, or entered, had no effect.
+_WITHOUT_EFFECT = frozenset({HeldReason.SWALLOWED, HeldReason.STANDING})
 # A line was typed, and it is not known what became of it: it counts as a try, for nobody may be flooded with lines.
-_NOT_ENTERED = frozenset({HeldReason.SWALLOWED, HeldReason.STANDING})
-_MAYBE_ENTERED = _NOT_ENTERED | {HeldReason.UNCONFIRMED}
+_MAYBE_ENTERED = _WITHOUT_EFFECT | {HeldReason.UNCONFIRMED}
 
 
 class NoticeTyper(Protocol):
@@ -215,7 +216,7 @@ class Notices:
         ended = session is None or session.status is SessionStatus.ENDED
         # A busy agent takes an Enter for a line end, or drops a paste while it draws its first screen. Once only: one
         # that hangs must not get many at a time.
-        if held in _NOT_ENTERED and not owed.unproven:
+        if held in _WITHOUT_EFFECT and not owed.unproven:
             return self._limits.notice_retry_s
         if held in _MAYBE_ENTERED or (held is HeldReason.GONE and ended):
             return self._limits.notice_again_s

@@ -1,8 +1,8 @@
 """The one way in which a notice is typed at an agent's prompt: every doubt holds it.
 
 Enter is pressed once in an attempt, and once more in a later one where the notice still stands at the prompt: a busy
-agent may take it for a line end, and the line would stay in the person's way. Never a third time: keys wait in the
-terminal of a program that hangs, and all arrive when it wakes.
+agent may take it for a line end, and the line would stay in the person's way. Never a third time in one run of the
+node: keys wait in the terminal of a program that hangs, and all arrive when it wakes.
 """
 
 from __future__ import annotations
