@@ -253,13 +253,16 @@ class Egress:
 
     async def run(self) -> None:
         """Says of what waits for a server that is away since when, and gives up what waited too long."""
-        seen = 0
+        seen = looked = 0
         while True:
             seen = await self._news(seen)
             try:
-                for peer in tuple(self._away):
+                newest = await self._store.read(lambda reader: reader.newest_relay())
+                # Most commits queue nothing, and what waits may be much.
+                for peer in tuple(self._away) if newest != looked else ():
                     await self._withdraw(peer, away=True)
                     await self._hold(peer)
+                looked = newest
                 await self.tidy()
             except MeshError as error:
                 _log.warning("the queues to mirrored nodes wait: %s", error.message)

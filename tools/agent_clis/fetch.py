@@ -22,6 +22,7 @@ HERE = Path(__file__).resolve().parent
 LOCK_FILES = ("package.json", "package-lock.json")
 # What the two CLIs written for Node ask for; the other three bring native programs.
 LEAST_NODE = 20
+SYSTEM_CA = Path("/etc/ssl/certs/ca-certificates.crt")
 NATIVE = "{system}-{machine}"
 PROGRAMS = {
     # The package's own `claude` is a placeholder until its install script has run; opencode's starts node for nothing.
@@ -70,6 +71,9 @@ def _install(cache: Path) -> None:
     npm, node_folder = _npm()
     # The machine's certificates count here too, and each CLI's own request for a newest Node is only a wish.
     environment = {"NODE_USE_SYSTEM_CA": "1", **os.environ, "npm_config_engine_strict": "false"}
+    if SYSTEM_CA.is_file():
+        # A Node of before 22.15 knows only this.
+        environment.setdefault("NODE_EXTRA_CA_CERTS", str(SYSTEM_CA))
     environment["PATH"] = f"{node_folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     options = ["--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(cache)]
     if subprocess.run([*npm, "install", *options], env=environment, check=False, stdout=sys.stderr).returncode != 0:
