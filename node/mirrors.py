@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from node import changes
 from node.core import trust
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape_to_width
@@ -55,8 +56,7 @@ class Mirrors:
         self._ledger = ledger
         self._limits = limits
         self._mirrors: dict[str, Mirror] = {}
-        self._changed = asyncio.Event()
-        self._generation = 0
+        self._changes = changes.Changes()
 
     async def load(self) -> None:
         """Takes what is on disk into memory."""
@@ -79,13 +79,11 @@ class Mirrors:
     @property
     def generation(self) -> int:
         """How often mirrors have changed since the node started."""
-        return self._generation
+        return self._changes.count
 
     async def next_change(self, seen: int) -> int:
         """The generation, once it is another than `seen`."""
-        while self._generation == seen:
-            await self._changed.wait()
-        return self._generation
+        return await self._changes.after(seen)
 
     def active(self) -> tuple[str, ...]:
         """The node ids of the servers whose mirrors are not paused."""
@@ -162,7 +160,7 @@ class Mirrors:
         found = {mirror.peer: mirror for mirror in mirrors}
         if found != self._mirrors:
             self._mirrors = found
-            self._bump()
+            self._changes.happened()
 
     def _apply(self, change: _Change) -> None:
         """Memory follows the disk, in the order of the commits; then whoever holds something open is told."""
@@ -172,12 +170,7 @@ class Mirrors:
         else:
             self._mirrors[change.peer] = change.mirror
         if before != change.mirror:
-            self._bump()
-
-    def _bump(self) -> None:
-        self._generation += 1
-        woken, self._changed = self._changed, asyncio.Event()
-        woken.set()
+            self._changes.happened()
 
     def _known(self) -> tuple[tuple[Peer, Mirror], ...]:
         """Mirrors of those who are peers now, with these."""

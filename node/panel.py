@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from node.changes import Changes
 from node.core.errors import MeshError
 from node.core.limits import Limits
 from node.core.model import Address, AgentState, Author, Exchange, Session, SessionStatus
@@ -47,8 +48,8 @@ class DelegationsPanel:
         self._quiet_s = quiet_s
         self._watchers = 0
         self._rung = asyncio.Event()
-        self._changed = asyncio.Event()
-        self._asked = self._done = self._generation = 0
+        self._changes, self._looks = Changes(), Changes()
+        self._asked = self._done = 0
         self._words: dict[str, tuple[int, str]] = {}
         self.rows: tuple[PanelRow, ...] = ()
         self.left_out = 0
@@ -70,13 +71,11 @@ class DelegationsPanel:
     @property
     def generation(self) -> int:
         """How often the panel has changed since the node started."""
-        return self._generation
+        return self._changes.count
 
     async def next_change(self, seen: int) -> int:
         """The generation, once it is another than `seen`."""
-        while self._generation == seen:
-            await self._changed.wait()
-        return self._generation
+        return await self._changes.after(seen)
 
     async def fresh(self) -> None:
         """Returns when the panel is no older than this call; to be awaited while it is watched."""
@@ -84,7 +83,7 @@ class DelegationsPanel:
         wanted = self._asked
         self._rung.set()
         while self._done < wanted:
-            await self._changed.wait()
+            await self._looks.after(self._looks.count)
 
     async def run(self) -> None:
         """Works until cancelled."""
@@ -101,8 +100,7 @@ class DelegationsPanel:
                 self._rung.set()
                 continue
             self._done = asked
-            woken, self._changed = self._changed, asyncio.Event()
-            woken.set()
+            self._looks.happened()
             await asyncio.sleep(max(self._quiet_s, _REST * (now() - begin)))
 
     async def _look(self) -> None:
@@ -115,7 +113,7 @@ class DelegationsPanel:
         rows = tuple(_with_word(row, self._words.get(row.id)) for row in seen.rows)
         if (rows, seen.left_out) != (self.rows, self.left_out):
             self.rows, self.left_out = rows, seen.left_out
-            self._generation += 1
+            self._changes.happened()
 
     def _seen(self, reader: Reader, words: Mapping[str, tuple[int, str]]) -> _Seen:
         most = self._limits.panel_rows

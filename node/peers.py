@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 from node.certificates import CertificateKeys
+from node.changes import Changes
 from node.core import rotation, trust
 from node.core.canonical import JsonValue
 from node.core.errors import ErrorCode, MeshError
@@ -63,8 +63,7 @@ class Peers:
         self._listed: tuple[Peer, ...] | None = None
         self._heard = Heard()
         self._gate = RefusalGate(limits.refusal_rows_per_minute)
-        self._changed = asyncio.Event()
-        self._generation = 0
+        self._changes = Changes()
 
     async def load(self) -> None:
         """Takes what is on disk into memory."""
@@ -74,13 +73,11 @@ class Peers:
     @property
     def generation(self) -> int:
         """How often trust has changed since the node started."""
-        return self._generation
+        return self._changes.count
 
     async def next_change(self, seen: int) -> int:
         """The generation, once it is another than `seen`."""
-        while self._generation == seen:
-            await self._changed.wait()
-        return self._generation
+        return await self._changes.after(seen)
 
     def peers(self) -> tuple[Peer, ...]:
         """All peers, by name."""
@@ -345,9 +342,7 @@ class Peers:
             self._hold(change.peer)
         self._listed = None
         if change.trust:
-            self._generation += 1
-            woken, self._changed = self._changed, asyncio.Event()
-            woken.set()
+            self._changes.happened()
 
     def _hold(self, peer: Peer) -> None:
         self._by_id[peer.id] = peer

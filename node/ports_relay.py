@@ -7,7 +7,7 @@ from typing import Protocol
 
 from node.core.effects import Fetch
 from node.core.mesh import Peer
-from node.core.model import Address, Blocked, Status
+from node.core.model import Blocked, Status
 from node.core.relay import Forward, ForwardResult, Item, News, Queued, RemoteSession
 from node.core.transfer import Attachment
 
@@ -132,9 +132,3 @@ class Carrier(Protocol):
 
     async def push(self, peer: str, message: str, attachment: Attachment) -> None: ...
     async def pull(self, peer: str, message: str, attachment: Attachment) -> None: ...
-
-
-class FarEnds(Protocol):
-    """Told of addresses on other nodes for which something was committed."""
-
-    def ring(self, addresses: Sequence[Address]) -> None: ...

@@ -1,4 +1,4 @@
-"""How tests wait for what only shows by looking: by polling, with a deadline."""
+"""How tests wait: for what is ready to run, and, by polling with a deadline, for what only shows by looking."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+async def turn() -> None:
+    """Whoever is ready to run now runs first; no time passes."""
+    await asyncio.sleep(0)
 
 
 async def until(

@@ -48,9 +48,9 @@ def response_to(frame: pb.RelayResponse) -> bytes:
     return frame.SerializeToString()
 
 
-def hello(version: str) -> pb.RelayRequest:
+def hello() -> pb.RelayRequest:
     """The client's first frame."""
-    return pb.RelayRequest(hello=pb.Hello(protocol=PROTOCOL, version=version))
+    return pb.RelayRequest(hello=pb.Hello(protocol=PROTOCOL))
 
 
 def check_protocol(given: int) -> None:
@@ -243,10 +243,9 @@ def _item_from_wire(wire: pb.Item, limits: Limits) -> Incoming | Progress:
     raise _bad("an item of no kind")
 
 
-def directory_to_wire(sessions: Sequence[RemoteSession], revision: int) -> pb.Directory:
+def directory_to_wire(sessions: Sequence[RemoteSession]) -> pb.Directory:
     """Who can be asked."""
     return pb.Directory(
-        revision=revision,
         entries=[
             pb.DirectoryEntry(
                 session=one.id,

@@ -10,7 +10,7 @@ from tunnel.wire.v1 import files_pb2, mirror_pb2
 # client's own exchanges. Whoever adds a field here says in the ADR what the client does with it.
 FROM_SERVER = {
     "RelayResponse": {"welcome", "results", "items", "directory", "beat_us"},
-    "Welcome": {"protocol", "version", "grants"},
+    "Welcome": {"protocol"},
     "ForwardResult": {"number", "message", "outcome", "code", "words", "status"},
     "Item": {"number", "message", "progress"},
     "Incoming": {"message", "exchange", "kind", "author", "title", "text", "reply_to", "status", "files"},
@@ -19,7 +19,7 @@ FROM_SERVER = {
         "status",
     },
     "FileRef": {"name", "sha256", "size", "folder", "entries"},
-    "Directory": {"revision", "entries"},
+    "Directory": {"entries"},
     "DirectoryEntry": {"session", "nickname", "title", "status", "profile", "askable"},
     "WatchResponse": {"snapshot", "delta", "timeline", "beat"},
     "OfferResponse": {"offset", "complete"},

@@ -10,7 +10,7 @@ import pytest
 from node.core.commands import Answer, Ask, Deliver, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from tests.integration.mesh import Agent, Mesh, refused, running, scenario, texts
-from tests.waiting import until
+from tests.waiting import turn, until
 
 
 async def begin_request(mesh: Mesh, group: asyncio.TaskGroup, who: Agent, to: Agent, text: str) -> asyncio.Task[object]:
@@ -125,7 +125,7 @@ async def test_two_may_wait_in_one_exchange_while_a_word_is_on_its_way(tmp_path:
                 # Both are under way to the writer: the steer, and the look that comes before alice's own wait.
                 group.create_task(alice.send(Steer(exchange=opened.exchange.id, text="Staging only.")))
                 later = group.create_task(alice.wait(opened.exchange.id, 600))
-                await asyncio.sleep(0)
+                await turn()
             assert texts(await waiting) == ["Staging only."]
             await bob.send(Deliver(exchange=None, text="Done."))
         assert texts(later.result()) == ["Done."]

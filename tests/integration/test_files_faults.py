@@ -21,7 +21,7 @@ from node.core.transfer import Attachment, Entry
 from node.platform.parcel import CHUNK_BYTES
 from node.platform.walk import Reach, UnfitFileError
 from tests.integration.file_bench import MESSAGE, SESSION, Bench, bench_in
-from tests.waiting import until
+from tests.waiting import turn, until
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ async def left_at(held: Held, work: Callable[[], object]) -> None:
         await asyncio.to_thread(held.reached.wait, 20)
         for _ in range(2):
             task.cancel()
-            await asyncio.sleep(0)
+            await turn()
         assert not task.done()
         held.go_on.set()
     assert task.cancelled()

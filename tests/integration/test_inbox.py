@@ -19,7 +19,7 @@ from node.inbox import Inbox
 from node.ports import Reader, Tx
 from node.store import SqliteStore
 from tests.integration.mesh import Agent, Mesh, NoFiles, NoLaunches, all_of, refused, running, scenario, texts
-from tests.waiting import until
+from tests.waiting import turn, until
 
 T = TypeVar("T")
 REPLY = "Port 8080."
@@ -75,7 +75,7 @@ async def test_given_up_in_the_instant_a_reply_is_taken(tmp_path: Path, turns: i
             await until(lambda: mesh.blocked(alice, bob))
             await bob.send(Deliver(exchange=None, text=REPLY))
             for _ in range(turns):
-                await asyncio.sleep(0)
+                await turn()
             waiting.cancel()
             await asyncio.wait({waiting})
             await mesh.exchanges.give_back(call.id)
@@ -91,11 +91,11 @@ async def test_given_up_while_the_taking_is_on_its_way_to_the_disk(tmp_path: Pat
         async with asyncio.TaskGroup() as group:
             async with mesh.held_writer():
                 reading = group.create_task(mesh.inbox.take(alice.address, call.id, None))
-                await asyncio.sleep(0)
+                await turn()
                 reading.cancel()
                 await asyncio.wait({reading})
                 back = group.create_task(mesh.exchanges.give_back(call.id))
-                await asyncio.sleep(0)
+                await turn()
         assert reading.cancelled()
         assert back.done()
         await must_come_once(mesh, alice)
@@ -201,7 +201,7 @@ async def test_a_sender_that_gives_up_leaves_nobody_asleep(tmp_path: Path) -> No
                         alice.address, Steer(exchange=exchange, text="Staging only."), key="key", exchange_id=""
                     )
                 )
-                await asyncio.sleep(0)
+                await turn()
                 sending.cancel()
                 await asyncio.wait({sending})
         assert sending.cancelled()

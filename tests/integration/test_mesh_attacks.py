@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import ssl
 from contextlib import AsyncExitStack
@@ -20,7 +19,7 @@ from tests.forgery import GREET, PREFACE, called, dialled, forged, said, tls_con
 from tests.integration.mesh import scenario
 from tests.mesh_stream import QUICK, STILL, UNAVAILABLE, Stream
 from tests.peer_twin import Person, TrustTwin, person, serving
-from tests.waiting import until
+from tests.waiting import turn, until
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
@@ -162,7 +161,7 @@ async def test_a_new_peer_connects_at_once_and_an_unpaired_one_is_cut_off_at_onc
             # The one root without peers is the node's own certificate.
             assert await called(channel) == "UNAUTHENTICATED stranger"
         trust.pair(a.peer())
-        await asyncio.sleep(0)
+        await turn()
         async with dialled(a, b, port) as channel:
             streams = [Stream(channel) for _ in range(3)]
             assert [(await stream.beat()).beat for stream in streams] == [1, 1, 1]

@@ -15,7 +15,7 @@ from node.ports_mesh import PairingWish
 from tests.integration.mesh import scenario
 from tests.pairing_attackers import Recorded, between
 from tests.pairing_nodes import QUICK, PairingNode, Talk, met, nodes, paired
-from tests.waiting import until
+from tests.waiting import turn, until
 
 CODE = "12345678"
 
@@ -30,7 +30,7 @@ async def stalling(node: PairingNode, kind: type[Message]) -> Recorded:
 async def leaves_at_once(talk: Talk, stalled: asyncio.Event | None = None) -> None:
     """The person leaves, and again while the other end is being told."""
     talk.go()
-    await asyncio.sleep(0)
+    await turn()
     if stalled is not None:
         await stalled.wait()
     talk.go()
@@ -107,7 +107,7 @@ async def test_a_waiter_that_leaves_while_the_peer_is_recorded_is_paired(tmp_pat
         here.say()
         await waiter.store.held.wait()
         await leaves_at_once(here)
-        await asyncio.sleep(0)
+        await turn()
         slow.set()
         await over(here)
         assert waiter.knows(dialer) is not None

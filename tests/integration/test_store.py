@@ -32,7 +32,7 @@ from tests.integration.mesh import (
     running,
     scenario,
 )
-from tests.waiting import until
+from tests.waiting import turn, until
 
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")
 
@@ -74,7 +74,7 @@ async def test_what_waits_together_commits_together(tmp_path: Path) -> None:
         async with asyncio.TaskGroup() as group:
             async with mesh.held_writer():
                 written = [group.create_task(mesh.store.write(add_row)) for _ in range(64)]
-                await asyncio.sleep(0)
+                await turn()
         assert sorted(task.result() for task in written) == list(range(64))
         # What held the writer wrote nothing.
         assert commits_in(wal) - before == 1
@@ -90,7 +90,7 @@ async def test_a_batch_has_an_end(tmp_path: Path) -> None:
             async with mesh.held_writer():
                 for _ in range(64):
                     group.create_task(mesh.store.write(add_row))
-                await asyncio.sleep(0)
+                await turn()
         assert commits_in(wal) - before == 7
 
 
@@ -102,7 +102,7 @@ async def test_a_command_that_fails_undoes_only_itself(tmp_path: Path) -> None:
                 good = [group.create_task(mesh.store.write(add_row)) for _ in range(2)]
                 bad = group.create_task(outcome(mesh, add_row_and_fail))
                 good.append(group.create_task(mesh.store.write(add_row)))
-                await asyncio.sleep(0)
+                await turn()
         assert [task.result() for task in good] == [0, 1, 2]
         assert bad.result() is ErrorCode.WRONG_STATE
         found = await mesh.verification()
@@ -126,7 +126,7 @@ async def test_an_error_of_sql_is_the_commands_own_when_it_breaks_a_rule(tmp_pat
             async with mesh.held_writer():
                 twice = group.create_task(raised(mesh, lambda tx: tx.add_command("key", "e" * 16, "m" * 16, 1)))
                 other = group.create_task(mesh.store.write(add_row))
-                await asyncio.sleep(0)
+                await turn()
         assert isinstance(twice.result(), sqlite3.IntegrityError)
         assert other.result() == 0
         assert mesh.store.writable
@@ -148,7 +148,7 @@ async def test_a_failed_commit_fails_all_of_it_and_leaves_nothing(tmp_path: Path
                         group.create_task(outcome(mesh, work))
                         for work in (fill_the_disk, *(add_row,) * 20, add_row_and_fail)
                     ]
-                    await asyncio.sleep(0)
+                    await turn()
             codes = [task.result() for task in waiting]
             assert not mesh.store.writable
         assert codes == [ErrorCode.AUDIT_UNAVAILABLE] * 21 + [ErrorCode.WRONG_STATE]
@@ -242,7 +242,7 @@ async def test_a_queue_that_is_full_is_refused_with_the_limit(tmp_path: Path) ->
         async with asyncio.TaskGroup() as group:
             async with mesh.held_writer():
                 waiting = [group.create_task(mesh.store.write(add_row)) for _ in range(5)]
-                await asyncio.sleep(0)
+                await turn()
                 with refused(ErrorCode.LIMIT, "5 commands"):
                     await mesh.store.write(add_row)
         assert [task.result() for task in waiting] == [0, 1, 2, 3, 4]
@@ -256,7 +256,7 @@ async def test_closing_commits_what_waits_and_refuses_what_comes(tmp_path: Path)
         async with mesh.held_writer():
             waiting = [group.create_task(mesh.store.write(add_row)) for _ in range(10)]
             closing_it = group.create_task(mesh.store.close())
-            await asyncio.sleep(0)
+            await turn()
             with refused(ErrorCode.NODE_NOT_RUNNING):
                 await mesh.store.write(add_row)
     assert closing_it.done()
@@ -274,7 +274,7 @@ async def test_a_writer_that_leaves_does_not_take_its_work_along(tmp_path: Path)
         async with asyncio.TaskGroup() as group:
             async with mesh.held_writer():
                 leaving = group.create_task(mesh.store.write(add_row))
-                await asyncio.sleep(0)
+                await turn()
                 leaving.cancel()
         assert leaving.cancelled()
         assert await mesh.store.write(add_row) == 1

@@ -14,7 +14,7 @@ from node.core.escape import escape
 from node.core.worktree import MergeHow
 from node.ports_work import Worktree
 from tests.integration.worktree_bench import ODD_NAMES, Bench, snapshot
-from tests.waiting import until
+from tests.waiting import turn, until
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_a_caller_who_goes_away_leaves_a_whole_merge(bench: Bench) -> None:
             task = group.create_task(node.merge(made))
             await until(began.exists)
             task.cancel()
-            await asyncio.sleep(0)
+            await turn()
             assert not task.done()
             go_on.touch()
 

@@ -90,7 +90,7 @@ def test_results(result: ForwardResult) -> None:
     )
 )  # fmt: skip
 def test_directories(sessions: list[RemoteSession]) -> None:
-    assert list(codec.directory_from_wire(codec.directory_to_wire(sessions, 3), "peer", LIMITS)) == sessions
+    assert list(codec.directory_from_wire(codec.directory_to_wire(sessions), "peer", LIMITS)) == sessions
 
 
 @given(st.lists(st.builds(Blocked, who=ADDRESSES, on=ADDRESSES, exchange=IDS), max_size=6))

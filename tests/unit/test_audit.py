@@ -17,6 +17,7 @@ from node.core.timeline import Row, RowKind
 from node.core.timeline_check import ProblemCode
 from node.ports import RowFilter, StoredRow, Tx
 from tests.integration.mesh import INJECTION, START_US, Mesh, all_of, running, scenario
+from tests.waiting import turn
 
 PAGE = 500  # rows that the reader takes at once; the tests cross it
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")
@@ -128,7 +129,7 @@ async def test_following_wakes_for_every_commit_of_the_broker(tmp_path: Path) ->
             for _ in range(3):
                 async with asyncio.TaskGroup() as group:
                     came = group.create_task(take(rows, 1))
-                    await asyncio.sleep(0)
+                    await turn()
                     receipt = await alice.request(bob)
                 (seq,) = came.result()
                 (row,) = await mesh.rows(from_seq=seq, limit=1)

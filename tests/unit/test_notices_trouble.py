@@ -14,7 +14,7 @@ from node.core.model import SessionStatus
 from node.core.prompt import HeldReason
 from tests.integration.mesh import running, scenario
 from tests.notices_stage import HELD, pair, seen_by_sender, typed_at
-from tests.waiting import until
+from tests.waiting import turn, until
 
 
 @scenario
@@ -94,7 +94,7 @@ async def test_a_terminal_that_fails_is_no_trouble_to_the_line_at_another(tmp_pa
         async def until_bobs_terminal_failed() -> None:
             await until(lambda: bob.session.id in mesh.typer.tries)
             for _ in range(3):
-                await asyncio.sleep(0)
+                await turn()
             reached.set_result(None)
 
         mesh.typer.quick = until_bobs_terminal_failed

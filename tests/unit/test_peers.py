@@ -16,6 +16,7 @@ from node.core.limits import Limits
 from node.core.mesh import Grant
 from tests.integration.mesh import INJECTION, NODE, refused, running, scenario
 from tests.peer_book import NONE, PANEL, REQUEST, TIMELINE, book, last, node, on_disk, paired, pin, rows
+from tests.waiting import turn
 
 
 @scenario
@@ -178,19 +179,20 @@ async def test_whoever_is_unpaired_is_a_stranger(tmp_path: Path) -> None:
 async def test_what_is_open_hears_of_a_change_once_it_is_on_disk(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         peers = await book(mesh)
+        before = peers.generation
         await peers.add(paired("studio", given=[REQUEST]))
-        assert peers.generation == 1
+        assert peers.generation == before + 1
         async with asyncio.TaskGroup() as group:
             waiting = [group.create_task(peers.next_change(peers.generation)) for _ in range(3)]
-            await asyncio.sleep(0)
+            await turn()
             async with mesh.held_writer():
                 going = group.create_task(peers.unpair("studio"))
-                await asyncio.sleep(0)
+                await turn()
                 assert peers.pinned(pin(node("studio"))) is not None
                 assert not any(task.done() for task in waiting)
-        assert [task.result() for task in waiting] == [2, 2, 2]
+        assert [task.result() for task in waiting] == [before + 2] * 3
         assert going.result().name == "studio"
-        assert await peers.next_change(0) == 2
+        assert await peers.next_change(0) == before + 2
 
 
 @scenario
@@ -201,7 +203,7 @@ async def test_memory_follows_though_nobody_waits_any_more(tmp_path: Path) -> No
         async with asyncio.TaskGroup() as group:
             async with mesh.held_writer():
                 going = group.create_task(peers.unpair("studio"))
-                await asyncio.sleep(0)
+                await turn()
                 going.cancel()
         await mesh.caught_up()
         assert going.cancelled()
@@ -220,7 +222,7 @@ async def test_changes_at_one_moment_end_in_one_state(tmp_path: Path) -> None:
                 group.create_task(peers.rename("studio", "attic"))
                 group.create_task(peers.seen(studio.id, "10.0.0.1:1"))
                 group.create_task(peers.add_address("studio", "10.0.0.2:1"))
-                await asyncio.sleep(0)
+                await turn()
         (peer,) = peers.peers()
         assert (peer.name, peer.given) == ("attic", frozenset(Grant))
         assert set(peer.addresses) == {"10.0.0.1:1", "10.0.0.2:1"}

@@ -23,6 +23,7 @@ from node.sessions import Sessions
 from node.workrooms import Workrooms
 from node.workspaces import Drivers, Place
 from tests.integration.mesh import INJECTION, Mesh, refused, running, scenario, texts
+from tests.waiting import turn
 
 
 @dataclass(slots=True)
@@ -209,7 +210,7 @@ async def test_two_changes_at_once_are_both_made(tmp_path: Path) -> None:
             async with at.mesh.held_writer():
                 group.create_task(at.sessions.set_nickname(session.id, "payments"))
                 group.create_task(at.sessions.rename(session.id, "New title"))
-                await asyncio.sleep(0)
+                await turn()
         record = await at.record(session)
         assert record is not None
         assert (record.nickname, record.title) == ("payments", "New title")
@@ -224,7 +225,7 @@ async def test_a_change_does_not_bring_an_ended_session_back(tmp_path: Path) -> 
             async with at.mesh.held_writer():
                 group.create_task(at.sessions.watch_once())
                 group.create_task(at.sessions.rename(session.id, "New title"))
-                await asyncio.sleep(0)
+                await turn()
         record = await at.record(session)
         assert record is not None
         assert (record.status, record.title) == (SessionStatus.ENDED, "New title")

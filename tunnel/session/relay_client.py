@@ -24,7 +24,6 @@ from node.ports import Clock, Entropy
 from node.ports_mesh import Pins
 from node.ports_mirror import ActiveMirrors
 from node.ports_relay import Carrier, Egress, FileEgress, RemoteWaits
-from node.version import VERSION
 from tunnel import codec_relay as codec
 from tunnel.session.alongside import alongside, uncut
 from tunnel.wire.v1 import mirror_pb2 as pb
@@ -201,7 +200,7 @@ class RelayClients:
 
     async def _talk(self, stream: _Stream) -> None:
         async with asyncio.timeout(self._limits.mesh_call_s):
-            await self._send(stream, codec.hello(VERSION))
+            await self._send(stream, codec.hello())
             first = await uncut(stream.call.read())
         if not isinstance(first, pb.RelayResponse):
             raise await self._ended(stream)

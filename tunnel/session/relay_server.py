@@ -17,7 +17,6 @@ from node.grpc_setup import grpc
 from node.ports_mesh import Pins
 from node.ports_relay import Ingress, RemoteWaits
 from node.rpc_gate import REASON, Caller, Gate, Send
-from node.version import VERSION
 from tunnel import codec_relay as codec
 from tunnel.session.alongside import alongside
 from tunnel.wire.v1 import mirror_pb2 as pb
@@ -40,7 +39,6 @@ class _Stream:
     results: deque[tuple[str, ForwardResult]] = field(default_factory=deque)
     unheld: deque[Item] = field(default_factory=deque)
     directory: tuple[RemoteSession, ...] | None = None
-    revision: int = 0
     beat_us: int = 0
 
 
@@ -63,10 +61,7 @@ class RelayServer:
         self._check_granted(caller)
         first = codec.request_from(await anext(messages))
         codec.check_protocol(first.hello.protocol)
-        given = sorted(grant.value for grant in caller.peer.given)
-        await send(
-            codec.response_to(pb.RelayResponse(welcome=pb.Welcome(protocol=PROTOCOL, version=VERSION, grants=given)))
-        )
+        await send(codec.response_to(pb.RelayResponse(welcome=pb.Welcome(protocol=PROTOCOL))))
         stream = _Stream(peer=caller.peer, send=send)
         try:
             await alongside(
@@ -124,8 +119,7 @@ class RelayServer:
         while True:
             stream.news.clear()
             if stream.directory is not None:
-                stream.revision += 1
-                directory = codec.directory_to_wire(stream.directory, stream.revision)
+                directory = codec.directory_to_wire(stream.directory)
                 stream.directory = None
                 await stream.send(codec.response_to(pb.RelayResponse(directory=directory)))
             done = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]

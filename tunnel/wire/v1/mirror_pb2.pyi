@@ -35,22 +35,16 @@ class RelayResponse(_message.Message):
     def __init__(self, welcome: _Optional[_Union[Welcome, _Mapping]] = ..., results: _Optional[_Iterable[_Union[ForwardResult, _Mapping]]] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., directory: _Optional[_Union[Directory, _Mapping]] = ..., beat_us: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
-    __slots__ = ("protocol", "version")
+    __slots__ = ("protocol",)
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
     protocol: int
-    version: str
-    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ...) -> None: ...
 
 class Welcome(_message.Message):
-    __slots__ = ("protocol", "version", "grants")
+    __slots__ = ("protocol",)
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    GRANTS_FIELD_NUMBER: _ClassVar[int]
     protocol: int
-    version: str
-    grants: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, protocol: _Optional[int] = ..., version: _Optional[str] = ..., grants: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, protocol: _Optional[int] = ...) -> None: ...
 
 class Forward(_message.Message):
     __slots__ = ("number", "message", "exchange", "kind", "session", "nickname", "to", "title", "text", "reply_to", "accepted", "chain", "hops", "files")
@@ -171,12 +165,10 @@ class Progress(_message.Message):
     def __init__(self, message: _Optional[str] = ..., exchange: _Optional[str] = ..., landed_us: _Optional[int] = ..., notices: _Optional[int] = ..., held: _Optional[str] = ..., confirmed_us: _Optional[int] = ..., read_us: _Optional[int] = ..., answered_us: _Optional[int] = ..., gave_up_us: _Optional[int] = ..., status: _Optional[str] = ...) -> None: ...
 
 class Directory(_message.Message):
-    __slots__ = ("revision", "entries")
-    REVISION_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("entries",)
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
-    revision: int
     entries: _containers.RepeatedCompositeFieldContainer[DirectoryEntry]
-    def __init__(self, revision: _Optional[int] = ..., entries: _Optional[_Iterable[_Union[DirectoryEntry, _Mapping]]] = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[DirectoryEntry, _Mapping]]] = ...) -> None: ...
 
 class DirectoryEntry(_message.Message):
     __slots__ = ("session", "nickname", "title", "status", "profile", "askable")
