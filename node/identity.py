@@ -25,8 +25,9 @@ from node.core import rotation, trust
 from node.core.errors import ErrorCode, MeshError
 from node.core.node_id import show
 from node.core.rotation import Claim, Step
+from node.platform.disk import flush_folder
 from node.ports import Clock, Entropy
-from node.vault import FILES_ALONE, Vault, flush_folder, pem_of, read_text, write_whole
+from node.vault import FILES_ALONE, Vault, pem_of, read_text, write_whole
 
 _log = logging.getLogger(__name__)
 

@@ -244,6 +244,8 @@ class Mesh:
 
     def _rotated(self, now_us: int) -> Sequence[Identity]:
         keep, vault = self._limits.former_keys, self._vault
+        # Whatever cannot be read refuses before anything changes.
+        identity.kept(self._folder, now_us=now_us, entropy=self._entropy, vault=vault)
         identity.rotate(self._folder, now_us=now_us, entropy=self._entropy, keep=keep, vault=vault)
         return identity.kept(self._folder, now_us=now_us, entropy=self._entropy, vault=vault)
 

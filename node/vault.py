@@ -1,7 +1,7 @@
 """Where private keys are kept: each in a file of its owner's alone, or in the Keychain, and then the file says so.
 
 What is in the Keychain is there before the file that points to it, and is deleted before that file is. So an item that
-no file names is of a key that was never in use: a crash came between.
+no file names was left by a crash in between, or by a home that was moved. It may be of a key that was or is in use.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from node import certificates
 from node.core.errors import ErrorCode, MeshError
 from node.platform import durability
+from node.platform.disk import flush_folder
 from node.platform.keychain import SERVICE, Keychain, KeychainError
 from node.ports import Entropy
 
@@ -159,15 +160,6 @@ def write_whole(path: Path, data: bytes) -> None:
         durability.flush(file.fileno())
     draft.rename(path)
     flush_folder(path.parent)
-
-
-def flush_folder(folder: Path) -> None:
-    """Returns once the names in a folder are on the medium."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        durability.flush(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_text(path: Path) -> str:

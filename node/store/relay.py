@@ -131,12 +131,10 @@ class RelayTx(RelayReader):
         ).fetchone()
         if row is None:
             return
-        if self._stands_behind(row):
-            # Another one's files are awaited again meanwhile: what stands before it crosses before it.
-            self._db.execute("UPDATE relays SET waiting = 2 WHERE number = ?", (row["number"],))
-            return
         self._db.execute("UPDATE relays SET waiting = 2 WHERE number = ?", (row["number"],))
-        self._let_pass(row)
+        # Another one's files may be awaited again meanwhile: what stands before it crosses before it.
+        if not self._stands_behind(row):
+            self._let_pass(row)
 
     def given_up(self, message: str) -> None:
         """A message will not cross: nothing waits behind its files any more."""
@@ -176,14 +174,15 @@ class RelayTx(RelayReader):
     def files_wanted(self, message: str) -> None:
         """The other node has not all of a message's files after all: it waits for them, and what is behind it."""
         row = self._db.execute(
-            "SELECT exchange, number FROM relays WHERE message = ? AND forward = 1 AND waiting = 0", (message,)
+            "SELECT peer, exchange, number FROM relays WHERE message = ? AND forward = 1 AND waiting = 0", (message,)
         ).fetchone()
         if row is None:
             return
         self._db.execute("UPDATE relays SET waiting = 1 WHERE number = ?", (row["number"],))
         self._db.execute(
-            "UPDATE relays SET waiting = 2 WHERE exchange = ? AND forward = 1 AND waiting = 0 AND number > ?",
-            (row["exchange"], row["number"]),
+            "UPDATE relays SET waiting = 2 "
+            "WHERE peer = ? AND exchange = ? AND forward = 1 AND waiting = 0 AND number > ?",
+            (row["peer"], row["exchange"], row["number"]),
         )
 
     def crossed(self, numbers: Sequence[int]) -> None:

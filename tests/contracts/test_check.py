@@ -92,6 +92,14 @@ def test_both_runs_of_the_agents_stand_in_the_summary() -> None:
     assert shown.splitlines()[-2:] == ["2 failed in 9s", "2 passed in 3s (once more, alone)"]
 
 
+def test_agents_that_could_not_even_be_collected_are_not_run_again() -> None:
+    runs = [Outcome(passed=False, closing_line="1 error in 2s"), Outcome(passed=True, closing_line="1 passed in 3s")]
+    selection = Selection(expression=None, fast=False)
+    gate = tests_gate.agents_gate(selection, strict=True, tests=lambda _again: runs.pop(0))
+    assert not gate.run().passed
+    assert len(runs) == 1
+
+
 REPORT = """<testsuites><testsuite>
 <testcase classname="a" name="runs"/>
 <testcase classname="a" name="lazy"><skipped type="pytest.skip" message="no tmux here"/></testcase>

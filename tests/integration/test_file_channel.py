@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from grpc import aio
 
-from node.core.errors import ErrorCode
+from node.core.errors import ErrorCode, MeshError
 from node.core.transfers import TransferState
 from node.parcels import CHUNK_BYTES
 from node.ports_files import Standing
 from tests.file_stage import LIMITS, MB, MESSAGE, staged
 from tests.integration.mesh import refused, scenario
+from tests.waiting import turn
+from tunnel.session.file_client import Carrier
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, 4 * MB + 1, 9 * MB])
@@ -171,3 +176,38 @@ async def test_a_mark_or_part_that_a_crash_left_counts_for_what_is_there(tmp_pat
         await stage.server.start()
         assert sorted(path.name for path in folder.iterdir()) == sorted([f"{whole.sha256}.5.kept", "note.txt"])
         assert await stage.server.parcels.missing(me, (whole,)) == ()
+
+
+@scenario
+async def test_calls_with_the_same_content_go_one_after_the_other(tmp_path: Path) -> None:
+    inside, doors = 0, asyncio.Semaphore(0)
+
+    @asynccontextmanager
+    async def channels(_peer: str) -> AsyncIterator[aio.Channel]:
+        nonlocal inside
+        inside += 1
+        await doors.acquire()
+        inside -= 1
+        raise MeshError(ErrorCode.UNAVAILABLE, "no link")
+        yield  # type: ignore[unreachable]
+
+    async with staged(tmp_path) as stage:
+        one, who = await stage.client.has("a", b"a"), stage.client
+        carrier = Carrier(channels=channels, parcels=who.parcels, log=who.log, limits=LIMITS)
+
+        async def call() -> None:
+            with refused(ErrorCode.UNAVAILABLE):
+                await carrier.push(stage.server.who.id, MESSAGE, one)
+
+        async with asyncio.TaskGroup() as group:
+            first, _second = group.create_task(call()), group.create_task(call())
+            await turn()
+            doors.release()
+            await first
+            # Comes while the second has just got its turn.
+            group.create_task(call())
+            await turn()
+            await turn()
+            assert inside == 1
+            doors.release()
+            doors.release()

@@ -17,6 +17,7 @@ from tools.gates.project import ROOT, program, tool_environment
 from tools.gates.runner import Gate, Outcome, command_gate
 
 CLOSING = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|deselected)\b.* in [\d.]+s|no tests ran in [\d.]+s")
+RAN = re.compile(r"\b\d+ (?:passed|failed)\b")
 # A skip is fair when the test is another platform's; its reason then starts so.
 FAIR_SKIP = {"linux": "only on macOS", "darwin": "only on Linux"}
 AGENTS = "tests/e2e/agents"
@@ -44,13 +45,13 @@ def agents_gate(selection: Selection, *, strict: bool, tests: Callable[[bool], O
     """The gate of the tests with real agent CLIs. `tests` runs them, all or (True) those that failed.
 
     Those are other people's programs, on a machine that is busy with five of them: what fails is run once more, alone,
-    and by name; what fails twice fails.
+    and by name; what fails twice fails. A run that ended before any test ran has named nothing that could be run again.
     """
     look = tests or (lambda again: _run(selection, strict=strict, folder=AGENTS, again=again))
 
     def run() -> Outcome:
         first = look(False)
-        if first.passed or first.output:
+        if first.passed or first.output or not RAN.search(first.closing_line):
             return first
         print("== what failed is run once more, alone", flush=True)
         second = look(True)

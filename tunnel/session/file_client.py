@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Final
+from weakref import WeakValueDictionary
 
 from node import errmap
 from node.core.errors import ErrorCode, MeshError
@@ -33,7 +34,7 @@ class Carrier:
         self._log = log
         self._limits = limits
         # Two calls with the same content would take it from each other.
-        self._busy: dict[tuple[str, str], asyncio.Lock] = {}
+        self._busy: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def push(self, peer: str, message: str, attachment: Attachment) -> None:
         """Returns once the server has all of it on its disk, hash checked.
@@ -53,13 +54,10 @@ class Carrier:
 
     @asynccontextmanager
     async def _alone(self, peer: str, one: Attachment) -> AsyncIterator[None]:
+        # It lives as long as somebody holds it or waits for it.
         lock = self._busy.setdefault((peer, one.sha256), asyncio.Lock())
-        try:
-            async with lock:
-                yield
-        finally:
-            if not lock.locked():
-                self._busy.pop((peer, one.sha256), None)
+        async with lock:
+            yield
 
     # --- push --------------------------------------------------------------------------------------------------------
 
