@@ -350,6 +350,19 @@ async def test_a_node_lives_with_its_key_in_the_keychain(tmp_path: Path, keyring
         assert [b'"decision":"rotated"' in row.data for row in rows] == [True, True]
 
 
+@scenario
+async def test_a_rotation_that_cannot_read_the_past_changes_nothing(tmp_path: Path, keyring: FileKeyring) -> None:
+    home = tmp_path / "home"
+    async with build(home, Config(), find_keychain=lambda: Keychain(keyring)) as parts:
+        first = set(keyring.items)
+        await parts.mesh.rotate()
+        keyring.denied = first
+        before, items = files(home / "identity"), keyring.items
+        with refused(ErrorCode.UNAVAILABLE, "does not give it"):
+            await parts.mesh.rotate()
+        assert (files(home / "identity"), keyring.items) == (before, items)
+
+
 def test_an_aside_that_is_dropped_takes_its_item_along(folder: Path, keyring: FileKeyring) -> None:
     keys = vault(keyring)
     load(folder, keys)
