@@ -98,7 +98,7 @@ class Ingress:
             command = relay.command_of(forward)
             check_attachments(forward.files)
             if forward.files and await self._claims.missing(peer.id, forward.files):
-                return replace(_result(forward, Outcome.LATER), code=relay.FILES)
+                return _result(forward, Outcome.LATER)._replace(code=relay.FILES)
             receipt = await self._broker.handle(
                 actor,
                 command,
@@ -115,15 +115,16 @@ class Ingress:
             except MeshError:
                 # What cannot be written now is not decided now either.
                 return _result(forward, Outcome.LATER)
-            return replace(
-                _result(forward, Outcome.REFUSED), code=refused.code.value, words=refused.message,
+            return _result(forward, Outcome.REFUSED)._replace(
+                code=refused.code.value,
+                words=refused.message,
                 status=await self._store.read(lambda reader: _status(reader, actor, forward.exchange)),
-            )  # fmt: skip
+            )
         if forward.files:
             await self._claims.claim(peer.id, forward.files)
         outcome = Outcome.WITHHELD if receipt.message.withheld else Outcome.RELAYED
         words = receipt.message.advice if receipt.message.withheld else ""
-        return replace(_result(forward, outcome), words=words, status=receipt.exchange.status)
+        return _result(forward, outcome)._replace(words=words, status=receipt.exchange.status)
 
     async def _origin(self, peer: Peer, forward: Forward) -> Origin:
         if forward.kind is not MessageKind.REQUEST:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError
@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
 from node.core.limits import Limits
-from node.core.model import Address, Author, Blocked, SessionStatus, Status
+from node.core.model import Address, Author, Blocked, MessageKind, SessionStatus, Status
 from node.core.prompt import HeldReason
 from node.core.relay import (
     FORWARDED,
@@ -32,7 +32,12 @@ T = TypeVar("T")
 _NAME_CHARS: Final = 128
 _WORDS_CHARS: Final = 2_000
 _HELD: Final = frozenset({*HeldReason, "files"})
-_AUTHORS: Final = frozenset({Author.SESSION, Author.PERSON, Author.NODE})
+_FORWARDED: Final[Mapping[str, MessageKind]] = {kind.value: kind for kind in FORWARDED}
+_ITEMS: Final[Mapping[str, MessageKind]] = {kind.value: kind for kind in ITEMS}
+_AUTHORS: Final[Mapping[str, Author]] = {one.value: one for one in (Author.SESSION, Author.PERSON, Author.NODE)}
+_OUTCOMES: Final[Mapping[str, Outcome]] = {one.value: one for one in Outcome}
+_STATUSES: Final[Mapping[str, Status]] = {one.value: one for one in Status}
+_SESSION_STATUSES: Final[Mapping[str, SessionStatus]] = {one.value: one for one in SessionStatus}
 
 
 def request_from(data: bytes) -> pb.RelayRequest:
@@ -66,24 +71,29 @@ def check_protocol(given: int) -> None:
 # --- client to server ------------------------------------------------------------------------------------------------
 
 
-def forward_to_wire(forward: Forward) -> pb.Forward:
-    """One forward."""
-    return pb.Forward(
-        number=forward.number,
-        message=forward.message,
-        exchange=forward.exchange,
-        kind=forward.kind.value,
-        session=forward.session,
-        nickname=forward.nickname,
-        to=forward.to,
-        title=forward.title,
-        text=forward.text,
-        reply_to=forward.reply_to,
-        accepted=forward.accepted,
-        chain=forward.chain,
-        hops=forward.hops,
-        files=[_file_to_wire(file) for file in forward.files],
-    )
+def forward_to_wire(forward: Forward, wire: pb.Forward) -> None:
+    """Writes one forward into `wire`, which is empty: most forwards leave most fields so."""
+    wire.number = forward.number
+    wire.message = forward.message
+    wire.exchange = forward.exchange
+    wire.kind = forward.kind.value
+    wire.session = forward.session
+    wire.nickname = forward.nickname
+    wire.text = forward.text
+    if forward.to:
+        wire.to = forward.to
+    if forward.title:
+        wire.title = forward.title
+    if forward.chain:
+        wire.chain = forward.chain
+    if forward.hops:
+        wire.hops.extend(forward.hops)
+    if forward.reply_to:
+        wire.reply_to = forward.reply_to
+    if forward.accepted:
+        wire.accepted = True
+    if forward.files:
+        wire.files.extend(_file_to_wire(file) for file in forward.files)
 
 
 def forwards_from_wire(wire: Sequence[pb.Forward], limits: Limits) -> tuple[Forward, ...]:
@@ -92,20 +102,20 @@ def forwards_from_wire(wire: Sequence[pb.Forward], limits: Limits) -> tuple[Forw
         raise _bad(f"{len(wire)} messages in one frame")
     return tuple(
         Forward(
-            number=one.number,
-            message=_id(one.message),
-            exchange=_id(one.exchange),
-            kind=_choice(one.kind, FORWARDED),
-            session=_id(one.session),
-            nickname=one.nickname[:_NAME_CHARS],
-            to=one.to[:_NAME_CHARS],
-            title=one.title[: limits.title_chars],
-            text=one.text[: limits.text_chars + 1],
-            reply_to=one.reply_to[:_NAME_CHARS],
-            accepted=one.accepted,
-            chain=one.chain[:_NAME_CHARS],
-            hops=tuple(hop[:_NAME_CHARS] for hop in one.hops[: limits.hops + 1]) if one.hops else (),
-            files=_files_from_wire(one.files, limits),
+            one.number,
+            _id(one.message),
+            _id(one.exchange),
+            _choice(one.kind, _FORWARDED),
+            _id(one.session),
+            one.nickname[:_NAME_CHARS],
+            one.to[:_NAME_CHARS],
+            one.title[: limits.title_chars],
+            one.text[: limits.text_chars + 1],
+            one.reply_to[:_NAME_CHARS],
+            one.accepted,
+            one.chain[:_NAME_CHARS],
+            tuple(hop[:_NAME_CHARS] for hop in one.hops[: limits.hops + 1]) if one.hops else (),
+            _files_from_wire(one.files, limits),
         )
         for one in wire
     )
@@ -143,16 +153,17 @@ def waits_from_wire(wire: pb.Waits, limits: Limits, own: str) -> tuple[Blocked, 
 # --- server to client ------------------------------------------------------------------------------------------------
 
 
-def result_to_wire(result: ForwardResult) -> pb.ForwardResult:
-    """What became of one forward."""
-    return pb.ForwardResult(
-        number=result.number,
-        message=result.message,
-        outcome=result.outcome.value,
-        code=result.code,
-        words=result.words[:_WORDS_CHARS],
-        status=result.status.value if result.status is not None else "",
-    )
+def result_to_wire(result: ForwardResult, wire: pb.ForwardResult) -> None:
+    """Writes what became of one forward into `wire`, which is empty."""
+    wire.number = result.number
+    wire.message = result.message
+    wire.outcome = result.outcome.value
+    if result.code:
+        wire.code = result.code
+    if result.words:
+        wire.words = result.words[:_WORDS_CHARS]
+    if result.status is not None:
+        wire.status = result.status.value
 
 
 def results_from_wire(wire: Sequence[pb.ForwardResult], limits: Limits) -> tuple[ForwardResult, ...]:
@@ -163,10 +174,10 @@ def results_from_wire(wire: Sequence[pb.ForwardResult], limits: Limits) -> tuple
         ForwardResult(
             number=one.number,
             message=_id(one.message),
-            outcome=_choice(one.outcome, Outcome),
+            outcome=_choice(one.outcome, _OUTCOMES),
             code=one.code[:_NAME_CHARS],
             words=one.words[:_WORDS_CHARS],
-            status=_choice(one.status, Status) if one.status else None,
+            status=_choice(one.status, _STATUSES) if one.status else None,
         )
         for one in wire
     )
@@ -218,12 +229,12 @@ def _item_from_wire(wire: pb.Item, limits: Limits) -> Incoming | Progress:
         return Incoming(
             message=_id(told.message),
             exchange=_id(told.exchange),
-            kind=_choice(told.kind, ITEMS),
+            kind=_choice(told.kind, _ITEMS),
             author=_choice(told.author, _AUTHORS),
             title=told.title,
             text=told.text,
             reply_to=told.reply_to[:_NAME_CHARS],
-            status=_choice(told.status, Status),
+            status=_choice(told.status, _STATUSES),
             files=_files_from_wire(told.files, limits),
         )
     if wire.WhichOneof("what") == "progress":
@@ -238,7 +249,7 @@ def _item_from_wire(wire: pb.Item, limits: Limits) -> Incoming | Progress:
             read_us=far.read_us or None,
             answered_us=far.answered_us or None,
             gave_up_us=far.gave_up_us or None,
-            status=_choice(far.status, Status),
+            status=_choice(far.status, _STATUSES),
         )
     raise _bad("an item of no kind")
 
@@ -271,7 +282,7 @@ def directory_from_wire(wire: pb.Directory, peer: str, limits: Limits) -> tuple[
             nickname=one.nickname if len(one.nickname) <= _NAME_CHARS else "",
             title=one.title[: limits.title_chars],
             profile=one.profile[:_NAME_CHARS] if one.profile.isascii() else "",
-            status=_choice(one.status, SessionStatus),
+            status=_choice(one.status, _SESSION_STATUSES),
             askable=one.askable,
         )
         for one in wire.entries
@@ -302,11 +313,11 @@ def _id(text: str) -> str:
     return text
 
 
-def _choice(text: str, allowed: Iterable[T]) -> T:
-    for one in allowed:
-        if one == text:
-            return one
-    raise _bad("a word that is not known")
+def _choice(text: str, allowed: Mapping[str, T]) -> T:
+    found = allowed.get(text)
+    if found is None:
+        raise _bad("a word that is not known")
+    return found
 
 
 def _bad(what: str) -> MeshError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterable
 
@@ -13,6 +12,9 @@ ID_LENGTH = 16
 SHORT_LENGTH = 8
 PREFIX_MINIMUM = 6
 
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+# What 10 bits spell: an id is made for every message, and base64.b32encode works letter by letter.
+_PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 _ID = re.compile(r"[a-z2-7]{16}\Z")
 _PREFIX = re.compile(r"[a-z2-7]{6,16}\Z")
 
@@ -21,7 +23,8 @@ def make_id(random_bytes: bytes) -> str:
     """The id that 10 random bytes spell."""
     if len(random_bytes) != ID_BYTES:
         raise ValueError(f"an id is made of {ID_BYTES} bytes, not {len(random_bytes)}")
-    return base64.b32encode(random_bytes).decode("ascii").lower()
+    bits = int.from_bytes(random_bytes, "big")
+    return "".join([_PAIRS[bits >> shift & 1023] for shift in range(70, -1, -10)])
 
 
 def is_id(text: str) -> bool:

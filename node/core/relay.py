@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from node.core import delegation
 from node.core.commands import Answer, Cancel, Close, Command, Request, Steer
@@ -37,12 +37,14 @@ class Outcome(StrEnum):
     LATER = "later"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forward:
+class Forward(NamedTuple):
     """One message on its way to the server, in an exchange that the client opened.
 
     `session` and `nickname` are of the client's session at that end; `to` is the id of the session that is asked.
     `number` rises within one client. `chain` and `hops` come with a request only.
+
+    A named tuple, as is its result: made for every message at both ends, where a frozen dataclass takes as long as all
+    that is done with it.
     """
 
     number: int
@@ -61,8 +63,7 @@ class Forward:
     files: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForwardResult:
+class ForwardResult(NamedTuple):
     """What became of a forward, durably. `code` is an ErrorCode's value and `words` are for the message's sender."""
 
     number: int

@@ -62,7 +62,7 @@ async def outcome(studio: Mac, peer: Peer, forward: Forward) -> ForwardResult:
 async def test_a_forward_that_comes_again_is_one_message(tmp_path: Path) -> None:
     async with server(tmp_path) as (studio, laptop, api, _):
         forward = request(api)
-        results = [await outcome(studio, laptop, replace(forward, number=number)) for number in (1, 2, 3)]
+        results = [await outcome(studio, laptop, forward._replace(number=number)) for number in (1, 2, 3)]
         assert {result.outcome for result in results} == {Outcome.RELAYED}
         assert list(await api.unread()) == ["Which port?"]
         assert len(await studio.mesh.rows(message=forward.message)) == 1
@@ -111,7 +111,7 @@ async def test_a_client_cannot_speak_for_the_other_end(tmp_path: Path, kind: Mes
     async with server(tmp_path) as (studio, laptop, api, _):
         first = request(api)
         await outcome(studio, laptop, first)
-        forged = replace(first, message=foreign_id(), kind=kind)
+        forged = first._replace(message=foreign_id(), kind=kind)
         result = await outcome(studio, laptop, forged)
         assert (result.outcome, result.code) == (Outcome.REFUSED, "invalid_argument")
 

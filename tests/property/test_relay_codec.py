@@ -59,7 +59,9 @@ ADDRESSES = st.builds(Address, node=CODES, session=IDS)
 
 @given(st.lists(FORWARDS, max_size=3))
 def test_forwards(forwards: list[Forward]) -> None:
-    frame = pb.RelayRequest(forwards=[codec.forward_to_wire(one) for one in forwards])
+    frame = pb.RelayRequest()
+    for one in forwards:
+        codec.forward_to_wire(one, frame.forwards.add())
     assert list(codec.forwards_from_wire(codec.request_from(frame.SerializeToString()).forwards, LIMITS)) == forwards
 
 
@@ -77,7 +79,9 @@ def test_items(items: list[Item]) -> None:
     )
 )  # fmt: skip
 def test_results(result: ForwardResult) -> None:
-    assert codec.results_from_wire([codec.result_to_wire(result)], LIMITS) == (result,)
+    frame = pb.RelayResponse()
+    codec.result_to_wire(result, frame.results.add())
+    assert codec.results_from_wire(frame.results, LIMITS) == (result,)
 
 
 @given(

@@ -47,13 +47,15 @@ async def _nothing() -> None:
 class Case:
     """`callers` who each give `command` (called with the caller's number) again as soon as the last one is done.
 
-    They are tasks of one event loop. `prepare` runs before each stretch, off the clock.
+    They are tasks of one event loop. `prepare` runs before each stretch, off the clock. `counts` is for how many a
+    command counts in a case's rate.
     """
 
     name: str
     callers: int
     command: Callable[[int], Awaitable[object]]
     prepare: Callable[[], Awaitable[None]] = _nothing
+    counts: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +145,10 @@ async def measure(case: AnyCase, seconds: float, clock: Callable[[], float] = ti
     took = [duration for at, duration in done if begin <= at < end]
     if not took:
         raise BenchError(f"No command of {case.name} ended within {seconds:g} s. Give --seconds a larger number.")
-    return Sample(per_s=len(took) / seconds, p50_ms=percentile(took, 0.50) * 1000, p99_ms=percentile(took, 0.99) * 1000)
+    counts = case.counts if isinstance(case, Case) else 1
+    return Sample(
+        per_s=counts * len(took) / seconds, p50_ms=percentile(took, 0.50) * 1000, p99_ms=percentile(took, 0.99) * 1000
+    )
 
 
 async def _in_tasks(case: Case, end: float, clock: Callable[[], float], done: list[tuple[float, float]]) -> None:

@@ -59,12 +59,17 @@ INSERT INTO messages (id, exchange, number, kind, sender, author, to_node, to_se
 VALUES (%s, 'bench', nextval('numbers'), 'report', 'worker', 'session', 'node', 'session', '', %s, '', '', '[]',
     1, 'relay', 1, 0)
 """
-# An id of 16 characters by chance, as a node's.
+# For the relay: a plain row, as in the log that its tunnel ends in.
+_RELAYED = """\
+CREATE TABLE relayed (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL UNIQUE, exchange text NOT NULL,
+    kind text NOT NULL, body text NOT NULL
+);
+"""
+# An id by chance, about as long as a node's.
 _PGBENCH = """\
-INSERT INTO messages (id, exchange, number, kind, sender, author, to_node, to_session, title, body, snippet, advice,
-    files, recorded_us, screened, landed_us, notices)
-VALUES (left(replace(gen_random_uuid()::text, '-', ''), 20), 'bench', nextval('numbers'), 'report', 'worker', 'session',
-    'node', 'session', '', '%s', '', '', '[]', 1, 'relay', 1, 0);
+INSERT INTO relayed (id, exchange, kind, body)
+VALUES (left(replace(gen_random_uuid()::text, '-', ''), 20), 'aaaaaaaaaaaaaaaa', 'steer', '%s');
 """
 _TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)
 _COMMIT_SETTINGS = ("fsync", "synchronous_commit", "wal_sync_method", "full_page_writes")
@@ -83,7 +88,7 @@ def _version_in(folder: Path) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Server:
-    """A cluster at work, with the table of the bench; `first` is a connection to it."""
+    """A cluster at work, with the tables of the benches; `first` is a connection to it."""
 
     sockets: Path
     first: psycopg.Connection
@@ -109,7 +114,7 @@ async def _serving(folder: Path) -> AsyncIterator[_Server]:
         command_line: list[str | Path] = [server, "-D", data, "-k", sockets, "-c", "listen_addresses="]
         process = await stack.enter_async_context(serving(command_line, log, account, signal.SIGINT))
         first = stack.enter_context(await _connected(sockets, process, log))
-        first.execute(_TABLE)
+        first.execute(_TABLE + _RELAYED)
         durability = ", ".join(f"{name}={_shown(first, name)}" for name in _COMMIT_SETTINGS)
         version = _shown(first, "server_version").split()[0]
         yield _Server(sockets=sockets, first=first, version=version, durability=durability, account=account)
@@ -136,7 +141,7 @@ async def postgres(folder: Path, *, callers: int, new_id: Callable[[], str], bod
 
 @asynccontextmanager
 async def pgbench(folder: Path, *, callers: int, body: str) -> AsyncIterator[Peer]:
-    """The same row by PostgreSQL's own client in C: a connection a caller, prepared, one commit a row."""
+    """A plain row by PostgreSQL's own client in C: a connection a caller, prepared, one commit a row."""
     client = program("pgbench", _folders())
     if client is None:
         raise PeerUnavailableError(f"pgbench is not installed: {INSTALL}")

@@ -37,8 +37,8 @@ from tools.bench.peer_postgres import pgbench
 from tools.bench.peers import Peer
 
 CALLERS = 64
-BATCHED = 512
-"""Callers that keep every frame full."""
+BATCHED = 8
+"""Callers that hand in relay_client.BATCH messages at once, which keeps every frame full."""
 AIMS: Mapping[str, float] = {
     "vs_pgbench": 1.5,
     "vs_nats_always": 4.0,
@@ -69,18 +69,18 @@ async def bench(options: store.Options, say: Callable[[str], None]) -> Result:
         told = json.loads(await server.line())
         callers = await stack.enter_async_context(relay_client.connected(folder, told["port"], told["workers"].split()))
 
-        def case(name: str, number: int, command: Callable[[int], Awaitable[None]], mode: str) -> Case:
+        def case(name: str, number: int, command: Callable[[int], Awaitable[None]], mode: str, counts: int = 1) -> Case:
             async def prepare() -> None:
                 await server.ask(mode=mode)
 
-            return Case(name=name, callers=number, command=command, prepare=prepare)
+            return Case(name=name, callers=number, command=command, prepare=prepare, counts=counts)
 
         peers, missing = await store.open_peers(stack, folder, OPENERS, say)
         cases: list[AnyCase] = [case("unary", CALLERS, callers.unary, "sink")]
         for level in LEVELS.values():
-            command = callers.full if level == "full" else callers.tunnel
-            cases.append(case(level, CALLERS, command, level))
-            cases.append(case(f"{level}_batched", BATCHED, command, level))
+            one, many = (callers.full, callers.full_batch) if level == "full" else (callers.tunnel, callers.batch)
+            cases.append(case(level, CALLERS, one, level))
+            cases.append(case(f"{level}_batched", BATCHED, many, level, relay_client.BATCH))
         cases += [peer.case for peer in peers.values()]
         samples = await harness.interleave(cases, repeats=options.repeats, seconds=options.seconds, say=say)
         say("stopping what was started")
@@ -127,6 +127,7 @@ def result(
             **run,
             "callers": CALLERS,
             "callers_batched": BATCHED,
+            "messages_at_once_batched": relay_client.BATCH,
             "body_bytes": own_node.BODY_BYTES,
             "levels": {
                 "": "the tunnel with a durable sink: a row a message, a transaction a frame",

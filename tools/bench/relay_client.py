@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
@@ -31,6 +31,26 @@ from tunnel.wire.v1 import mirror_pb2 as pb
 _READY_S = 30.0
 _LOOK_S = 0.01
 MESSAGES_PER_EXCHANGE = 16
+BATCH = 64
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """Messages that were handed in at once, and how many of them are still on their way."""
+
+    left: int
+    done: asyncio.Future[None]
+
+    def settle(self, result: ForwardResult) -> None:
+        if result.outcome is not Outcome.RELAYED:
+            self.fail(f"The server did not take a message: {result.outcome} {result.code} {result.words}")
+        self.left -= 1
+        if not self.left and not self.done.done():
+            self.done.set_result(None)
+
+    def fail(self, why: str) -> None:
+        if not self.done.done():
+            self.done.set_exception(BenchError(why))
 
 
 class MemoryEgress:
@@ -38,7 +58,7 @@ class MemoryEgress:
 
     def __init__(self) -> None:
         self._queue: deque[Forward] = deque()
-        self._waiting: dict[int, asyncio.Future[ForwardResult]] = {}
+        self._waiting: dict[int, _Batch] = {}
         self._numbers = count(1)
         self._queued = Changes()
         self.up = asyncio.Event()
@@ -47,26 +67,30 @@ class MemoryEgress:
         """The number of the next forward."""
         return next(self._numbers)
 
-    async def relay(self, forward: Forward) -> None:
-        """BenchError unless the server took it."""
-        waiting = self._waiting[forward.number] = asyncio.get_running_loop().create_future()
-        self._queue.append(forward)
+    async def relay(self, *forwards: Forward) -> None:
+        """Once the server has taken all of them; BenchError unless it took each."""
+        batch = _Batch(left=len(forwards), done=asyncio.get_running_loop().create_future())
+        for forward in forwards:
+            self._waiting[forward.number] = batch
+        self._queue.extend(forwards)
         self._queued.happened()
-        result = await waiting
-        if result.outcome is not Outcome.RELAYED:
-            raise BenchError(f"The server did not take a message: {result.outcome} {result.code} {result.words}")
+        await batch.done
 
     async def forwards(self, peer: str, after: int) -> tuple[Forward, ...]:  # noqa: ARG002 - one server alone
+        while self._queue and self._queue[0].number <= after:
+            self._queue.popleft()
         found: list[Forward] = []
         chars = 0
-        while self._queue and len(found) < LIMITS.relay_batch and chars < LIMITS.relay_bytes:
-            found.append(self._queue.popleft())
-            chars += len(found[-1].text)
+        for forward in self._queue:
+            if len(found) == LIMITS.relay_batch or chars >= LIMITS.relay_bytes:
+                break
+            found.append(forward)
+            chars += len(forward.text)
         return tuple(found)
 
     async def settled(self, peer: str, results: Sequence[ForwardResult]) -> None:  # noqa: ARG002 - one server alone
         for result in results:
-            self._waiting.pop(result.number).set_result(result)
+            self._waiting.pop(result.number).settle(result)
 
     async def take(self, peer: str, items: Sequence[Item]) -> int:  # noqa: ARG002 - one server alone
         return max((item.number for item in items), default=0)
@@ -78,8 +102,7 @@ class MemoryEgress:
             self.up.set()
             return
         for waiting in self._waiting.values():
-            if not waiting.done():
-                waiting.set_exception(BenchError(f"The stream ended: {why}"))
+            waiting.fail(f"The stream ended: {why}")
 
     async def next_queued(self, seen: int) -> int:
         return await self._queued.after(seen)
@@ -139,26 +162,40 @@ class Callers:
         """One message over the stream."""
         await self._egress.relay(self._steer(caller, self._session(caller)))
 
+    async def batch(self, caller: int) -> None:
+        """BATCH messages over the stream, handed in at once."""
+        session = self._session(caller)
+        await self._egress.relay(*[self._steer(caller, session) for _ in range(BATCH)])
+
     async def full(self, caller: int) -> None:
-        """The same in real exchanges: a request and then steers, until the exchange has its length."""
+        """One message over the stream in real exchanges: a request and then steers, until one has its length."""
+        await self._egress.relay(self._real(caller))
+
+    async def full_batch(self, caller: int) -> None:
+        """BATCH of them, handed in at once; each is of an exchange of its own."""
+        await self._egress.relay(*[self._real(caller * BATCH + one) for one in range(BATCH)])
+
+    def _real(self, caller: int) -> Forward:
         exchange, messages = self._exchanges.get(caller, ("", MESSAGES_PER_EXCHANGE))
         if messages < MESSAGES_PER_EXCHANGE:
             forward = self._steer(caller, exchange)
         else:
             exchange, messages = own_node.new_id(), 0
-            forward = replace(
-                self._steer(caller, exchange), kind=MessageKind.REQUEST, title="Invoices of March", chain=exchange,
+            forward = self._steer(caller, exchange)._replace(
+                kind=MessageKind.REQUEST, title="Invoices of March", chain=exchange,
                 to=self._workers[caller % len(self._workers)], hops=("@asker",),
             )  # fmt: skip
         self._exchanges[caller] = (exchange, messages + 1)
-        await self._egress.relay(forward)
+        return forward
 
     async def unary(self, caller: int) -> None:
         """One message in a call of its own, over the same link."""
         put = self._links.channel(self._peer).unary_unary(
             UNARY, pb.Forward.SerializeToString, pb.ForwardResult.FromString
         )
-        result: pb.ForwardResult = await put(codec.forward_to_wire(self._steer(caller, self._session(caller))))
+        forward = pb.Forward()
+        codec.forward_to_wire(self._steer(caller, self._session(caller)), forward)
+        result: pb.ForwardResult = await put(forward)
         if result.outcome != Outcome.RELAYED:
             raise BenchError(f"The server did not take a message: {result.outcome}")
 

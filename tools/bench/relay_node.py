@@ -12,7 +12,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Collection, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +19,6 @@ from node.broker import Broker
 from node.classifier import RuleScreener
 from node.core.limits import Limits
 from node.core.mesh import Peer
-from node.core.model import Address, Author, End, Ladder, Message
 from node.core.relay import Forward, ForwardResult, Item, News, Outcome, RemoteSession
 from node.core.screen import Field
 from node.core.transfer import Attachment
@@ -30,13 +28,13 @@ from node.ingress import Ingress
 from node.ledger import Ledger
 from node.notices import ManyBells
 from node.parts import SystemClock, entropy
-from node.platform import clocks, heap
+from node.platform import heap
 from node.ports import Tx
 from node.rpc_gate import Caller
 from node.rpc_roots import Roots
 from node.rpc_server import MeshServer
-from node.store import SqliteStore
-from tools.bench import file_node, own_node
+from tools.bench import file_node, own_node, plain_log
+from tools.bench.plain_log import PlainLog
 from tunnel import codec_relay as codec
 from tunnel.session.relay_server import RelayServer
 from tunnel.wire.v1 import mirror_pb2 as pb
@@ -50,39 +48,27 @@ LIMITS: Final = Limits(
 
 
 class Sink:
-    """A ports_relay.Ingress that makes each message a durable row, and nothing else of it; with a screen before it."""
+    """A ports_relay.Ingress that makes each message a row of a plain log, and nothing else; with a screen before it."""
 
-    def __init__(self, store: SqliteStore, exchange: str, to: Address) -> None:
-        self._store = store
+    def __init__(self, log: PlainLog) -> None:
+        self._log = log
         self._screener = RuleScreener()
-        self._exchange = exchange
-        self._to = to
-        self._number = 0
         self.screens = False
 
     async def take(self, peer: Peer, forwards: Sequence[Forward]) -> tuple[ForwardResult, ...]:  # noqa: ARG002 - one client
-        """One transaction for a frame."""
+        """Once they are on the disk."""
         if self.screens:
             for forward in forwards:
                 await self._screener.screen((Field(name="text", text=forward.text),))
-        await self._store.write(partial(self._keep, forwards=forwards))
+        await self._log.append([(one.message, one.exchange, one.kind.value, one.text) for one in forwards])
         return tuple(ForwardResult(number=one.number, message=one.message, outcome=Outcome.RELAYED) for one in forwards)
-
-    def _keep(self, tx: Tx, *, forwards: Sequence[Forward]) -> None:
-        now = clocks.wall_us()
-        for forward in forwards:
-            self._number += 1
-            message = Message(
-                id=forward.message, exchange=self._exchange, number=self._number, kind=forward.kind, sender=End.OPENER,
-                author=Author.SESSION, title=forward.title, text=forward.text, reply_to=None,
-                ladder=Ladder(recorded_us=now, landed_us=now),
-            )  # fmt: skip
-            tx.add_message(message, self._to)
 
     async def put(self, caller: Caller, forward: pb.Forward) -> pb.ForwardResult:
         """The same for one message of a call of its own."""
         (result,) = await self.take(caller.peer, codec.forwards_from_wire((forward,), LIMITS))
-        return codec.result_to_wire(result)
+        wire = pb.ForwardResult()
+        codec.result_to_wire(result, wire)
+        return wire
 
 
 class Switch:
@@ -131,7 +117,10 @@ async def serve(folder: Path) -> None:
     roots = Roots(trust=trust, limits=LIMITS, clock=clock, entropy=entropy, keeper=keeper)
     own = file_node.own_key(folder, "server")
     mesh = MeshServer(own=own, trust=trust, calls=trust, clock=clock, limits=LIMITS, roots=roots)
-    async with own_node.opened(folder / "server" / "node.db", node) as store:
+    async with (
+        own_node.opened(folder / "server" / "node.db", node) as store,
+        plain_log.opened(folder / "server" / "plain.db") as log,
+    ):
         ledger = Ledger(node=node, clock=clock, entropy=entropy, limits=LIMITS)
         inbox = Inbox(store=store, ledger=ledger, limits=LIMITS, place=lambda *_: "")
         bells, screener = ManyBells(), RuleScreener()
@@ -143,15 +132,13 @@ async def serve(folder: Path) -> None:
         bells.add(inbox.ring)
         store.listen(ingress.committed)
         workers = [own_node.session(own_node.new_id()) for _ in range(WORKERS)]
-        exchange = own_node.exchange(node, workers[0].id, workers[1].id)
 
         def seat(tx: Tx) -> None:
             for worker in workers:
                 tx.put_session(worker)
-            tx.put_exchange(exchange)
 
         await store.write(seat)
-        sink = Sink(store, exchange.id, exchange.worker)
+        sink = Sink(log)
         switch = Switch(ingress, sink)
         relay = RelayServer(own=node, ingress=switch, waits=inbox, trust=trust, limits=LIMITS)
         unary = {UNARY: mesh.gate.unary(sink.put, pb.Forward)}

@@ -278,7 +278,8 @@ class RelayClients:
                 frame.waits.CopyFrom(codec.waits_to_wire(self._waits.towards(stream.peer)))
             # Nothing goes out before what is to go again.
             if len(stream.frames) < _IN_FLIGHT and not stream.again:
-                frame.forwards.extend(codec.forward_to_wire(one) for one in await self._next(stream))
+                for one in await self._next(stream):
+                    codec.forward_to_wire(one, frame.forwards.add())
             if frame.items_held or frame.beat_us or frame.forwards or frame.HasField("waits"):
                 await self._send(stream, frame)
             else:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
 from node.core.model import Status
-from node.core.relay import PROTOCOL, ForwardResult, Item, RemoteSession
+from node.core.relay import PROTOCOL, Forward, ForwardResult, Item, News, RemoteSession
 from node.grpc_setup import grpc
 from node.ports_mesh import Pins
 from node.ports_relay import Ingress, RemoteWaits
@@ -23,23 +23,29 @@ from tunnel.wire.v1 import mirror_pb2 as pb
 
 METHOD: Final = "/tunnel.wire.v1.MirrorService/Relay"
 _TICK_S: Final = 1.0
+# Frames that are read while the one before is being written down: as many as a client has on their way.
+_AHEAD: Final = 2
+_NOTHING: Final = News(items=(), standing={})
 
 
 @dataclass(slots=True, kw_only=True)
 class _Stream:
     """One mirror at work. `results` are yet to be sent, each with its exchange.
 
-    `unheld` are the items that were sent and that the client does not hold yet.
+    `unheld` are the items that were sent and that the client does not hold yet. `read` are forwards, by their frames,
+    that are yet to be taken. `look`: there may be items that were not sent yet.
     """
 
     peer: Peer
     send: Send
+    read: asyncio.Queue[tuple[Forward, ...]] = field(default_factory=lambda: asyncio.Queue(_AHEAD))
     news: asyncio.Event = field(default_factory=asyncio.Event)
     room: asyncio.Event = field(default_factory=asyncio.Event)
     results: deque[tuple[str, ForwardResult]] = field(default_factory=deque)
     unheld: deque[Item] = field(default_factory=deque)
     directory: tuple[RemoteSession, ...] | None = None
     beat_us: int = 0
+    look: bool = True
 
 
 class RelayServer:
@@ -66,6 +72,7 @@ class RelayServer:
         try:
             await alongside(
                 self._read(stream, messages),
+                self._take(stream),
                 self._write(stream),
                 self._follow_queue(stream),
                 self._follow_sessions(stream),
@@ -98,9 +105,15 @@ class RelayServer:
             if frame.beat_us:
                 stream.beat_us = frame.beat_us
             if frame.forwards:
-                forwards = codec.forwards_from_wire(frame.forwards, self._limits)
-                results = await self._ingress.take(stream.peer, forwards)
-                stream.results.extend(zip((one.exchange for one in forwards), results, strict=True))
+                await stream.read.put(codec.forwards_from_wire(frame.forwards, self._limits))
+            stream.news.set()
+
+    async def _take(self, stream: _Stream) -> None:
+        """Takes what was read, frame by frame in their order: the next one is read while this one goes to the disk."""
+        while True:
+            forwards = await stream.read.get()
+            results = await self._ingress.take(stream.peer, forwards)
+            stream.results.extend(zip((one.exchange for one in forwards), results, strict=True))
             stream.news.set()
             # Whoever does not take the results of what it forwards may forward no more.
             while len(stream.results) > 2 * self._limits.relay_batch:
@@ -112,6 +125,7 @@ class RelayServer:
         while stream.unheld and stream.unheld[0].number <= number:
             held.append(stream.unheld.popleft())
         if held:
+            stream.look = True
             await self._ingress.held(held)
 
     async def _write(self, stream: _Stream) -> None:
@@ -125,7 +139,10 @@ class RelayServer:
             done = [stream.results.popleft() for _ in range(min(len(stream.results), self._limits.relay_batch))]
             stream.room.set()
             asked = {exchange for exchange, result in done if result.status is not None}
-            news = await self._ingress.news(stream.peer.id, sent, asked)
+            news = _NOTHING
+            if stream.look or asked:
+                stream.look = False
+                news = await self._ingress.news(stream.peer.id, sent, asked)
             results = [_as_it_stands(result, news.standing.get(exchange)) for exchange, result in done]
             items = news.items if len(stream.unheld) < self._limits.relay_batch else ()
             beat, stream.beat_us = stream.beat_us, 0
@@ -135,17 +152,18 @@ class RelayServer:
             if items:
                 sent = items[-1].number
                 stream.unheld.extend(items)
-            frame = pb.RelayResponse(
-                results=[codec.result_to_wire(one) for one in results],
-                items=[codec.item_to_wire(one) for one in items],
-                beat_us=beat,
-            )
+                # There may be more of them than go into a frame.
+                stream.look = True
+            frame = pb.RelayResponse(items=[codec.item_to_wire(one) for one in items], beat_us=beat)
+            for result in results:
+                codec.result_to_wire(result, frame.results.add())
             await stream.send(codec.response_to(frame))
 
     async def _follow_queue(self, stream: _Stream) -> None:
         seen = 0
         while True:
             seen = await self._ingress.next_queued(seen)
+            stream.look = True
             stream.news.set()
 
     async def _follow_sessions(self, stream: _Stream) -> None:
@@ -160,4 +178,4 @@ class RelayServer:
 
 def _as_it_stands(result: ForwardResult, now: Status | None) -> ForwardResult:
     """A result says how the exchange stands when it is told: what was told meanwhile may be newer than the result."""
-    return result if result.status in {None, now} else replace(result, status=now)
+    return result if result.status in {None, now} else result._replace(status=now)
