@@ -201,9 +201,10 @@ async def build(
         screener = RuleScreener()
         broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=limits)
         lifecycle = Lifecycle(ledger, limits)
-        approvals = Approvals(store=store, ledger=ledger, limits=limits)
+        approvals = Approvals(store=store, bells=bells, ledger=ledger, limits=limits)
         attachments = Attachments(
             store=store,
+            screener=screener,
             files=files,
             approvals=approvals,
             bells=bells,

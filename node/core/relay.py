@@ -15,6 +15,7 @@ from node.core.commands import Answer, Cancel, Close, Command, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
 from node.core.model import Author, Blocked, Exchange, Ladder, Message, MessageKind, SessionStatus, Status
+from node.core.screen import Field
 from node.core.transfer import Attachment
 
 PROTOCOL: Final = 1
@@ -246,6 +247,15 @@ def item_of(queued: Queued, message: Message, exchange: Exchange) -> Item:
             gave_up_us=ladder.gave_up_us,
             status=exchange.status,
         ),
+    )
+
+
+def texts_of(told: Incoming) -> tuple[Field, ...]:
+    """Every text of an item that can reach a model."""
+    return (
+        Field(name="title", text=told.title),
+        Field(name="text", text=told.text),
+        *(Field(name="file_name", text=file.name) for file in told.files),
     )
 
 

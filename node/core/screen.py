@@ -35,6 +35,7 @@ MAX_FINDINGS = 64
 class Decision(StrEnum):
     RELAY = "relay"
     LOG = "log"  # relayed, and noted in the timeline
+    HOLD = "hold"  # waits for a person at the receiving end
     WITHHOLD = "withhold"
 
 
@@ -59,7 +60,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped."""
+    """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped.
+
+    `asks` are codes of what the text asks for that a person decides, as `core.holds` words them; the first weighs most.
+    """
 
     decision: Decision
     score: int
@@ -68,6 +72,7 @@ class Verdict:
     advice: str
     engine: str
     version: str
+    asks: tuple[str, ...] = ()
 
 
 def screen(fields: Sequence[Field]) -> Verdict:
