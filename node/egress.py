@@ -125,12 +125,11 @@ class Egress:
         tx.crossed((queued.number,))
         now = self._ledger.now_us()
         if result.outcome is Outcome.RELAYED:
-            held = AWAITS_APPROVAL if result.code == AWAITS_APPROVAL else None
-            # Files land there after the message is recorded, what is held if a person allows it; that is told then.
-            later = bool(message.files) or held is not None
-            landed = message.ladder.landed_us or (None if later else now)
-            tx.set_ladder(message.id, replace(message.ladder, landed_us=landed, held=held))
-            self._ledger.outcome(tx, exchange, message, "recorded_there" if later else "landed", held)
+            ladder = relay.ladder_when_taken(message.ladder, result, now, files=bool(message.files))
+            tx.set_ladder(message.id, ladder)
+            later = bool(message.files) or ladder.awaits_approval
+            why = AWAITS_APPROVAL if ladder.awaits_approval else None
+            self._ledger.outcome(tx, exchange, message, "recorded_there" if later else "landed", why)
             if result.status is not None:
                 exchange = after_status(exchange, result.status)
                 tx.put_exchange(exchange)

@@ -231,7 +231,7 @@ class Ladder:
     @property
     def awaits_approval(self) -> bool:
         """Whether it can be read only once the person at the receiving end allows it."""
-        return self.held == AWAITS_APPROVAL
+        return self.held == AWAITS_APPROVAL and self.landed_us is None
 
     @property
     def rung(self) -> str:

@@ -15,6 +15,7 @@ from node.core.limits import Limits
 from node.core.model import Author, MessageKind, Status
 from node.core.workspace import DriverKind, ScreenMode, Workspace
 from node.mcp_words import receipt_and_arrival
+from node.ports import RowFilter
 from tests.holds_stage import PUBLISH, SECRET, AskingScreener, Person, exchange_of, story
 from tests.integration.mesh import INJECTION, Agent, Mesh, refused, running, scenario, texts
 
@@ -71,6 +72,22 @@ async def test_a_held_request_is_told_asked_about_and_read_once_when_allowed(tmp
         asked = [row["decision"] for row in await mesh.rows(engine="approval")]
         assert asked == ["asked", "allowed_once"]
         assert (await mesh.verification()).ok
+
+
+@scenario
+async def test_no_row_shows_the_text_and_none_of_the_questions_quotes_it(tmp_path: Path) -> None:
+    async with asking(tmp_path) as mesh:
+        alice, bob, person = await pair(mesh)
+        await alice.request(bob, f"{SECRET} And {'x' * 200} the end of it.")
+        await person.says(DENIED)
+        rows = [row async for row in mesh.audit.rows(RowFilter(), follow=False)]
+        beside = {name: text for row in rows for name, text in row.side}
+        assert set(beside) >= {"snippet", "sender", "recipient"}
+        assert "preview" not in beside or SECRET not in beside["preview"]
+        assert not any("the end of it" in text for text in beside.values())
+        asked = [row for row in rows if b'"engine":"approval"' in row.data]
+        assert len(asked) == 2
+        assert all(row.side == () for row in asked)
 
 
 @scenario

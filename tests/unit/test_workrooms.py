@@ -40,7 +40,8 @@ async def test_they_are_kept_changed_and_logged(tmp_path: Path) -> None:
     rows = [row["decision"] for row in await at.mesh.rows(engine="workspace")]
     assert box.mode is ScreenMode.LOG
     assert rows == [
-        "added", "added", "changed", "screen_hold", "changed", "screen_log", "reach_changed", "reach_changed", "removed",
+        "added", "added", "changed", "screen_hold", "changed", "screen_log", "reach_changed", "reach_changed",
+        "removed",
     ]  # fmt: skip
     assert (await at.mesh.verification()).ok
     await at.mesh.store.close()
