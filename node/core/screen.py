@@ -18,7 +18,7 @@ from itertools import accumulate, pairwise
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import canonical, decoded_views, hidden_runs, smuggled_views
-from node.core.screen_words import VOCABULARY
+from node.core.screen_words import LEXIS
 
 __all__ = ["ENGINE", "MAX_FINDINGS", "SNIPPET", "Decision", "Field", "Finding", "Verdict", "screen"]
 
@@ -115,7 +115,7 @@ def _layer_hits(joined: str) -> Iterator[Hit]:
             return
         yield from phrase_hits(view)
         yield from pattern_hits(view)
-        queue.extend(decoded_views(view, VOCABULARY.known))
+        queue.extend(decoded_views(view, LEXIS))
 
 
 def _seam_hits(fields: Sequence[Field]) -> Iterator[Hit]:
