@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from node.core import screen_shape
 from node.core.screen_gate import Gate, Step
 from node.core.screen_lexicon import LEXICON
 from node.core.screen_reading import COMMA, OTHER, STOP, Words
@@ -13,6 +14,7 @@ from node.core.screen_rules import PATTERNS, PHRASES, Phrase
 from node.core.screen_views import View
 from node.core.screen_words import VOCABULARY
 
+_REACH = 2_000  # more than any raw pattern matches or looks at
 SNIPPET = 300  # characters of an excerpt that are shown to the sender
 
 
@@ -129,8 +131,19 @@ def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
     for pattern, regex in _PATTERNS:
         if any(hint in view.folded for hint in pattern.hints):
-            for match in regex.finditer(view.folded):
-                yield _hit(f"{pattern.family}.any", view, match.start(), match.end(), pattern.weight)
+            for start, end in _places(regex, view.folded):
+                yield _hit(f"{pattern.family}.any", view, start, end, pattern.weight)
+
+
+def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """The spans of all matches, each of which is shorter than _REACH; looked for in one slab after the other."""
+    read = 0
+    for start, end in screen_shape.slabs(text):
+        for match in regex.finditer(text, max(start, read), end + _REACH):
+            if match.start() >= end:
+                break
+            yield match.span()
+            read = match.end()
 
 
 def _hit(rule: str, view: View, start: int, end: int, weight: int) -> Hit:

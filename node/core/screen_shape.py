@@ -17,15 +17,31 @@ _SLAB = 32_768  # bytes that are cut up in one call, during which no other threa
 LONG_RUN = 16  # characters of base64 and base32 without a break, digits of hexadecimal
 
 
+def slabs(text: str | bytes) -> Iterator[tuple[int, int]]:
+    """Stretches to search one after the other: no other thread runs while a regular expression looks at one."""
+    for start in range(0, len(text), _SLAB):
+        yield start, min(start + _SLAB, len(text))
+
+
 def odd_of(text: str) -> str:
     """What is left of `text` without printable ASCII and blanks."""
-    return _PLAIN_RUN.sub("", text)
+    return "".join(_PLAIN_RUN.sub("", text[start:end]) for start, end in slabs(text))
+
+
+def is_odd(text: str) -> bool:
+    """Whether there is anything but printable ASCII and blanks."""
+    return not text.isascii() or any(_ODD_RUN.search(text, start, end) for start, end in slabs(text))
 
 
 def parted(text: str) -> tuple[list[str], list[str]]:
     """The stretches of printable ASCII and blanks of a text, and the odd ones between them, one fewer."""
-    pieces = _ODD_RUN.split(text)
-    return pieces[::2], pieces[1::2]
+    plain, odd = [""], list[str]()
+    for start, end in slabs(text):
+        pieces = _ODD_RUN.split(text[start:end])
+        plain[-1] += pieces[0]
+        plain += pieces[2::2]
+        odd += pieces[1::2]
+    return plain, odd
 
 
 def woven(plain: list[str], odd: list[str], table: Mapping[int, str]) -> str:

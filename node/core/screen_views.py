@@ -100,7 +100,7 @@ _JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 
 def canonical(text: str) -> View:
     """The plain view of `text`: invisible characters gone, compatibility forms and case folded."""
-    if text.isascii() and not _CONTROL.search(text):
+    if not screen_shape.is_odd(text):
         folded = text.lower()
         return _plain(text, folded, folded.encode("ascii"), ())
     plain, odd = screen_shape.parted(text)
@@ -113,7 +113,8 @@ def canonical(text: str) -> View:
     if irregular:
         origin = Origin()
         copied = 0
-        for match in re.finditer(f"[{re.escape(irregular)}]", text):
+        one = re.compile(f"[{re.escape(irregular)}]")
+        for match in (match for slab in screen_shape.slabs(text) for match in one.finditer(text, *slab)):
             origin.copy(copied, match.start())
             origin.replace(len(forms[match.group()][1]), match.start(), match.end())
             copied = match.end()
@@ -243,7 +244,7 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
 def _words(folded: str, shaped: bytes) -> set[str]:
     """The different words of a text that _WORD finds."""
     if not screen_shape.is_plain(shaped):
-        return set(_WORD.findall(folded))
+        return {match.group() for match in _WORD.finditer(folded)}
     return {part for word in screen_shape.words(shaped) if len(word) > 3 for part in _WORD.findall(word)}
 
 
