@@ -6,6 +6,7 @@ import base64
 import binascii
 import html
 import re
+import unicodedata
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
@@ -49,13 +50,14 @@ _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,:;!?'\-_*·|/~+]{1,3}[^\W\d_]
 _SEPARATORS = re.compile(r"[^\w]+|_+")
 _BASE64 = re.compile(
     r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{4,}"  # wrapped lines too
-    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*={0,2}"
+    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{1,3}(?==))?={0,2}"
 )
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{16,}|[a-z2-7]{24,})={0,6}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x|\\x)?[0-9a-fA-F]{2}(?:[ :,\n]{0,2}(?:0x|\\x)?[0-9a-fA-F]{2}){7,}")
 # These begin with what they always begin with, outside of any group: the engine then jumps from one to the next.
 _PERCENT = re.compile(r"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
+_ENTITY_ONE = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"
+_ENTITY = re.compile(f"{_ENTITY_ONE}(?:{_ENTITY_ONE})*")
 _BACKSLASHED = r"\\(?:u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2})"
 _BACKSLASH = re.compile(f"{_BACKSLASHED}(?:{_BACKSLASHED})*")
 _BACKSLASH_ONE = re.compile(r"\\[uUx]\{?([0-9a-fA-F]{2,8})\}?")
@@ -79,8 +81,10 @@ def _readable(text: str) -> bool:
             return False
         if len(text) < 8 and text.isascii():
             return False
-    letters = sum(map(str.isalpha, text))
-    return letters * 2 >= len(text) or (len(text) >= 16 and (letters > 2 or "%" in text or text.isalnum()))
+    drawn = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_LATIN_OF)
+    letters = max(sum(map(str.isalpha, text)), sum(map(str.isalpha, drawn)))
+    further = "%" in text or "&#" in text or text.isalnum()
+    return letters * 2 >= len(text) or (len(text) >= 16 and (letters > 2 or further))
 
 
 def _as_text(data: bytes) -> str | None:
@@ -90,6 +94,7 @@ def _as_text(data: bytes) -> str | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+    text = spelled_out(text)
     return text if _readable(text) else None
 
 
@@ -183,28 +188,42 @@ def _backslash_runs(text: str, _flat: bytes) -> list[Run]:
     if "\\" not in text:
         return []
     return [
-        (m.start(), m.end(), "".join(_char(int(code, 16)) for code in _BACKSLASH_ONE.findall(m.group())))
+        (m.start(), m.end(), _unescaped([int(code, 16) for code in _BACKSLASH_ONE.findall(m.group())]))
         for m in _BACKSLASH.finditer(text)
     ]
 
 
-def _char(code: int) -> str:
-    return chr(code) if code <= 0x10FFFF else "\ufffd"
+def _unescaped(codes: list[int]) -> str:
+    """What escapes spell: bytes of UTF-8 where they can be, halves of a character put together."""
+    if max(codes) < 0x100:
+        try:
+            return bytes(codes).decode("utf-8")
+        except UnicodeDecodeError:
+            return bytes(codes).decode("latin-1")
+    text = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tagged(match: re.Match[str]) -> str:
+    return "".join(chr(ord(c) - 0xE0000) for c in match.group() if c != "\U000e007f")
+
+
+def _selected(match: re.Match[str]) -> str:
+    data = bytes(ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16 for c in match.group())
+    return data.decode("utf-8", "replace")
 
 
 def tag_runs(text: str) -> list[Run]:
-    return [
-        (m.start(), m.end(), "".join(chr(ord(c) - 0xE0000) for c in m.group() if c != "\U000e007f"))
-        for m in TAGS.finditer(text)
-    ]
+    return [(m.start(), m.end(), _tagged(m)) for m in TAGS.finditer(text)]
 
 
 def selector_runs(text: str) -> list[Run]:
-    runs: list[Run] = []
-    for match in SELECTORS.finditer(text):
-        data = bytes(ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16 for c in match.group())
-        runs.append((match.start(), match.end(), data.decode("utf-8", "replace")))
-    return runs
+    return [(m.start(), m.end(), _selected(m)) for m in SELECTORS.finditer(text)]
+
+
+def spelled_out(text: str) -> str:
+    """`text` with what its invisible characters spell in their place."""
+    return text if text.isascii() else SELECTORS.sub(_selected, TAGS.sub(_tagged, text))
 
 
 def lookalike_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
@@ -258,10 +277,10 @@ def _leet_reading(word: str, known: Callable[[str], bool]) -> tuple[int, str] | 
     """How many characters of `word` spell a word of the vocabulary, and which; None when they do not."""
     if word.isalpha() or word.isdecimal():
         return None
-    bare = word.rstrip("!|+")
-    for reading in (bare.translate(_LEET_AS_I), bare.translate(_LEET_AS_L)):
-        if reading != bare and known(reading):
-            return len(bare), reading
+    for written in (word, word.rstrip("!|+")):  # a sign at the end may be a letter, too
+        for reading in (written.translate(_LEET_AS_I), written.translate(_LEET_AS_L)):
+            if reading != written and known(reading):
+                return len(written), reading
     return None
 
 

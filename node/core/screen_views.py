@@ -26,6 +26,7 @@ from node.core.screen_decoders import (
     rotated,
     selector_runs,
     spaced_runs,
+    spelled_out,
     tag_runs,
 )
 from node.core.screen_origin import Origin
@@ -206,7 +207,7 @@ def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | 
                 builder.replace("\n\n", copied + CONTEXT - 1, copied + CONTEXT)
             copied = max(copied, start - CONTEXT)
         builder.copy(text, copied, start)
-        builder.replace(piece, start, end)
+        builder.replace(spelled_out(piece), start, end)
         copied = end
     builder.copy(text, copied, min(len(text), copied + CONTEXT))
     return builder.derive(parent, name)

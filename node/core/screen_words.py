@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,6 +12,7 @@ from node.core.screen_views import Lexis, fold
 
 _ALNUM = re.compile("[a-z0-9]+")
 LONG_WORD = 14  # a word of this length may be several, written together
+_WEIGHED_CHARS = 400  # up to here it is weighed up which words a text without blanks consists of
 _REMEMBERED_WORDS, _REMEMBERED_CHARS = 8_192, 32
 
 
@@ -118,20 +119,44 @@ class _Vocabulary:
         return None
 
     def segment(self, text: str, offset: int) -> list[Segment]:
-        """The words of a text without blanks, longest first; six letters between them count as one unknown word."""
+        """The words of a text without blanks; six letters between them count as one unknown word."""
+        fewest = text.isascii() and len(text) <= _WEIGHED_CHARS
         found: list[Segment] = []
-        position = gap = 0
+        gap = 0
+        for start, end in self._best_words(text) if fewest else self._longest_words(text):
+            found.extend((offset + at, offset + min(at + 6, start), None) for at in range(gap, start, 6))
+            found.append((offset + start, offset + end, self._written[text[start:end]]))
+            gap = end
+        return found
+
+    def _longest_words(self, text: str) -> Iterator[tuple[int, int]]:
+        """Of the words that start at a place the longest, then on from its end."""
+        position = 0
         while position < len(text):
             for length in self._lengths.get(text[position], ()):
                 word = text[position : position + length]
                 if word in self._written:
-                    found.extend((offset + at, offset + min(at + 6, position), None) for at in range(gap, position, 6))
-                    found.append((offset + position, offset + position + len(word), self._written[word]))
-                    position = gap = position + len(word)
+                    yield position, position + len(word)
+                    position += len(word)
                     break
             else:
                 position += 1
-        return found
+
+    def _best_words(self, text: str) -> Iterator[tuple[int, int]]:
+        """The words that leave the fewest letters over, and of those the fewest words: `do not tell`, not `dono`."""
+        best = [(0, 0, 0)] * (len(text) + 1)  # from a place on: letters left over, words, and the length of the first
+        for at in range(len(text) - 1, -1, -1):
+            best[at] = (best[at + 1][0] + 1, best[at + 1][1], 0)
+            for length in self._lengths.get(text[at], ()):
+                if at + length <= len(text) and text[at : at + length] in self._written:
+                    left, words, _ = best[at + length]
+                    best[at] = min(best[at], (left, words + 1, length))
+        at = 0
+        while at < len(text):
+            length = best[at][2]
+            if length:
+                yield at, at + length
+            at += length or 1
 
 
 VOCABULARY = _Vocabulary()
