@@ -16,9 +16,10 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
+from node.core.screen_origin import Origin
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import canonical, decoded_views, hidden_runs, smuggled_views
-from node.core.screen_words import VOCABULARY
+from node.core.screen_words import LEXIS
 
 __all__ = ["ENGINE", "MAX_FINDINGS", "SNIPPET", "Decision", "Field", "Finding", "Verdict", "screen"]
 
@@ -28,6 +29,7 @@ LOG_AT = 300
 QUOTED_CAP = 600  # a quotation is logged at most
 NEAR = 600  # code points within which findings add up; a long message is no more suspect than a short one
 SEAM = 80  # code points on each side of a field's end that are also read as one word
+_BREAK = "\n\n"  # stands for what is left out
 LAYERS_TIMES, LAYERS_FREE = 8, 65536  # all layers together may be 8 times the message, and 64 Ki code points more
 MAX_FINDINGS = 64
 
@@ -115,21 +117,41 @@ def _layer_hits(joined: str) -> Iterator[Hit]:
             return
         yield from phrase_hits(view)
         yield from pattern_hits(view)
-        queue.extend(decoded_views(view, VOCABULARY.known))
+        queue.extend(decoded_views(view, LEXIS))
 
 
 def _seam_hits(fields: Sequence[Field]) -> Iterator[Hit]:
     """Hits that only appear when neighbouring fields are read in the other order, or as one word across their ends."""
+    if len(fields) < 2:
+        return
     starts = list(accumulate((len(field.text) + 1 for field in fields), initial=0))
     for left, right in pairwise(range(len(fields))):
-        for first, second, glue in ((left, right, ""), (right, left, " ")):
-            head, tail = fields[first].text[-SEAM:], fields[second].text[:SEAM]
-            if not head or not tail:
-                continue
-            offset = starts[first] + len(fields[first].text) - len(head)
-            for hit in phrase_hits(canonical(head + glue + tail)):
-                if hit.start < len(head) < hit.end:
-                    yield replace(hit, start=offset + hit.start, end=offset + len(head), view="joined")
+        head, tail = fields[right].text[-SEAM:], fields[left].text[:SEAM]
+        offset = starts[right] + len(fields[right].text) - len(head)
+        for hit in phrase_hits(canonical(f"{head} {tail}")):
+            if hit.start < len(head) < hit.end:
+                yield replace(hit, start=offset + hit.start, end=offset + len(head), view="joined")
+    text, origin = _glued(fields, starts)
+    for hit in phrase_hits(canonical(text)):
+        start, end = origin.of(hit.start)[0], origin.of(hit.end - 1)[1]
+        if bisect_right(starts, start) != bisect_right(starts, end - 1):
+            yield replace(hit, start=start, end=end, view="joined")
+
+
+def _glued(fields: Sequence[Field], starts: Sequence[int]) -> tuple[str, Origin]:
+    """The fields without anything between them, each as far as SEAM from its ends, and where that is in the message."""
+    pieces: list[str] = []
+    origin = Origin()
+    for field, start in zip(fields, starts, strict=False):
+        size = len(field.text)
+        spans = ((0, SEAM), (size - SEAM, size)) if size > 2 * SEAM else ((0, size),)
+        for index, (begin, end) in enumerate(spans):
+            if index:
+                pieces.append(_BREAK)
+                origin.replace(len(_BREAK), start + begin, start + end)
+            pieces.append(field.text[begin:end])
+            origin.copy(start + begin, start + end)
+    return "".join(pieces), origin
 
 
 # --- hits to a verdict ------------------------------------------------------------------------------------------------

@@ -229,7 +229,8 @@ PATTERNS: tuple[Pattern, ...] = tuple(
           r"(?:\.env\b|\.ssh/|\bid_rsa|/etc/(?:passwd|shadow)|\.aws/)")),
         ("exfiltration", 650, "![",
          r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,160}[?&]\w{1,20}=(?:[\[{$<]|key|token|secret|password)"),
-        ("jailbreak", 750, "now", r"do anything now\b|\byou are now dan\b"),
+        ("jailbreak", 750, "do anything now", r"do anything now\b"),
+        ("jailbreak", 750, "you are now dan", r"\byou are now dan\b"),
         ("jailbreak", 600, "jailbr", r"jailbreak mode\b"),
     )
 )  # fmt: skip
