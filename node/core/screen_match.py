@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from node.core import screen_shape
@@ -80,9 +80,11 @@ _LISTED = re.compile(rf"(?:\A|\n)[^\n]?[{_class_of('NEG')}][^\n]{{0,8}}\Z")
 _GATE = Gate([compiled.steps for compiled in _COMPILED], link=_class_of("OUT"))
 
 
-def phrase_hits(view: View) -> Iterator[Hit]:
-    """A hit for each place where a phrase of the rules occurs and is not negated."""
-    for start, end in _GATE.stretches(view.folded, view.shaped):
+def phrase_hits(view: View, stretches: Iterable[tuple[int, int]] | None = None) -> Iterator[Hit]:
+    """A hit for each place where a phrase of the rules occurs and is not negated; `stretches` (all that can hold one,
+    when not given) are read.
+    """
+    for start, end in _GATE.stretches(view.folded, view.shaped) if stretches is None else stretches:
         words = Words(view.folded[start:end])
         present = set(words.letters)
         for compiled in _COMPILED:
