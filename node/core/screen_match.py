@@ -131,10 +131,15 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
+    folded = view.folded
     for pattern, regex in _PATTERNS:
-        if any(hint in view.folded for hint in pattern.hints):
-            for start, end in _places(regex, view.folded):
-                yield _hit(f"{pattern.family}.any", view, start, end, pattern.weight)
+        for hint in pattern.hints:
+            if hint in folded:
+                break
+        else:
+            continue
+        for start, end in _places(regex, folded):
+            yield _hit(f"{pattern.family}.any", view, start, end, pattern.weight)
 
 
 def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
