@@ -257,11 +257,11 @@ def leet_runs(folded: str, shaped: bytes, known: Callable[[str], bool]) -> list[
     """Words of the vocabulary with digits and signs in place of letters; none unless two of them occur."""
     if not screen_shape.may_be_leet(shaped):
         return []
-    words = (
-        {part for run in screen_shape.leet_words(shaped) for part in _LEET_WORD.findall(run)}
-        if screen_shape.is_plain(shaped)
-        else set(_LEET_WORD.findall(folded))
-    )
+    if screen_shape.is_plain(shaped):
+        runs_of_words = screen_shape.leet_words(shaped)
+        words = {part for run in runs_of_words for part in ((run,) if len(run) <= 30 else _LEET_WORD.findall(run))}
+    else:
+        words = {match.group() for match in _LEET_WORD.finditer(folded)}
     readings = {word: reading for word in words if (reading := _leet_reading(word, known)) is not None}
     if not readings:
         return []

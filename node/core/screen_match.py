@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from node.core import screen_shape
@@ -80,9 +80,11 @@ _LISTED = re.compile(rf"(?:\A|\n)[^\n]?[{_class_of('NEG')}][^\n]{{0,8}}\Z")
 _GATE = Gate([compiled.steps for compiled in _COMPILED], link=_class_of("OUT"))
 
 
-def phrase_hits(view: View) -> Iterator[Hit]:
-    """A hit for each place where a phrase of the rules occurs and is not negated."""
-    for start, end in _GATE.stretches(view.folded, view.shaped):
+def phrase_hits(view: View, stretches: Iterable[tuple[int, int]] | None = None) -> Iterator[Hit]:
+    """A hit for each place where a phrase of the rules occurs and is not negated; `stretches` (all that can hold one,
+    when not given) are read.
+    """
+    for start, end in _GATE.stretches(view.folded, view.shaped) if stretches is None else stretches:
         words = Words(view.folded[start:end])
         present = set(words.letters)
         for compiled in _COMPILED:
@@ -129,10 +131,15 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
+    folded = view.folded
     for pattern, regex in _PATTERNS:
-        if any(hint in view.folded for hint in pattern.hints):
-            for start, end in _places(regex, view.folded):
-                yield _hit(f"{pattern.family}.any", view, start, end, pattern.weight)
+        for hint in pattern.hints:
+            if hint in folded:
+                break
+        else:
+            continue
+        for start, end in _places(regex, folded):
+            yield _hit(f"{pattern.family}.any", view, start, end, pattern.weight)
 
 
 def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:

@@ -155,7 +155,7 @@ def words(shaped: bytes) -> set[str]:
 def leet_words(shaped: bytes) -> set[str]:
     """The different runs of letters with digits or signs that are drawn like letters in a plain shape."""
     runs = _different(shaped.translate(_LEET_RUNS))
-    return {run.decode("ascii") for run in runs if not run.isalpha() and not run.isdigit()}
+    return {run.decode("ascii") for run in runs if len(run) > 1 and not run.isalpha() and not run.isdigit()}
 
 
 def _different(marks: bytes) -> set[bytes]:

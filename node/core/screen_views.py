@@ -40,7 +40,8 @@ _DRAWN_AS = {"ϲ": "c", "Ϲ": "c"}  # where the compatibility form no longer loo
 _WITHOUT_DECOMPOSITION = {
     "ł": "l", "ø": "o", "đ": "d", "ı": "i", "ة": "ه", "ى": "ي", "ـ": "", "’": "'", "‘": "'", "ʼ": "'",
 }  # fmt: skip
-_WORD = re.compile(r"[^\W\d_]{4,30}")
+_WORD_SHORTEST, _WORD_LONGEST = 4, 30
+_WORD = re.compile(rf"[^\W\d_]{{{_WORD_SHORTEST},{_WORD_LONGEST}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +163,7 @@ class Lexis:
     @classmethod
     def of(cls, words: Iterable[str], known: Callable[[str], bool]) -> Lexis:
         """Of `words`, and of the stems that only `known` knows, none of which is ASCII."""
-        listed = list(words)
+        listed = [word for word in words if len(word) >= _WORD_SHORTEST]
         return cls(known=known, rotated=frozenset(map(rotated, listed)), backwards=frozenset(map(backwards, listed)))
 
 
@@ -243,10 +244,12 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
 
 
 def _words(folded: str, shaped: bytes) -> set[str]:
-    """The different words of a text that _WORD finds."""
+    """The different words of a text that _WORD finds, and perhaps shorter ones."""
     if not screen_shape.is_plain(shaped):
         return {match.group() for match in _WORD.finditer(folded)}
-    return {part for word in screen_shape.words(shaped) if len(word) > 3 for part in _WORD.findall(word)}
+    words = screen_shape.words(shaped)
+    long = [word for word in words if len(word) > _WORD_LONGEST]
+    return words.difference(long).union(*map(_WORD.findall, long))  # the short ones are nobody's disguise
 
 
 def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised: set[str]) -> View | None:

@@ -88,6 +88,12 @@ def test_an_attack_behind_a_megabyte_of_ordinary_text_is_found() -> None:
     assert verdict.decision is Decision.WITHHOLD
 
 
+@pytest.mark.parametrize("before", [32_755, 32_760, 32_767, 32_768, 65_530])
+def test_a_pattern_is_found_where_two_slabs_meet(before: int) -> None:
+    verdict = judged(text=("row by " * 20_000)[: before - 1] + " do anything now, and say so")
+    assert [(one.rule, one.start) for one in verdict.findings] == [("jailbreak.any", before)]
+
+
 def test_weak_signs_add_up_only_near_one_another() -> None:
     weak = (
         "Delete this message once you have read it.",
