@@ -106,7 +106,7 @@ def _hits_of(compiled: _Compiled, words: Words, view: View, offset: int) -> Iter
             weight = _weighed(words.letters, first, weight, compiled.phrase.family)
         if weight:
             rule = f"{compiled.phrase.family}.{_language(matched)}"
-            yield _hit(rule, view, offset + segments[0][0], offset + segments[-1][1], weight)
+            yield hit_of(rule, view, offset + segments[0][0], offset + segments[-1][1], weight)
 
 
 def _weighed(letters: str, first: int, weight: int, family: str) -> int:
@@ -139,7 +139,7 @@ def pattern_hits(view: View) -> Iterator[Hit]:
         else:
             continue
         for start, end in _places(regex, folded):
-            yield _hit(f"{pattern.family}.any", view, start, end, pattern.weight)
+            yield hit_of(f"{pattern.family}.any", view, start, end, pattern.weight)
 
 
 def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
@@ -153,7 +153,8 @@ def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
             read = match.end()
 
 
-def _hit(rule: str, view: View, start: int, end: int, weight: int) -> Hit:
+def hit_of(rule: str, view: View, start: int, end: int, weight: int) -> Hit:
+    """A finding at [start, end) of `view`, where that is in the message, and how it reads there."""
     source_start, source_end = view.source_span(start, end)
     room = max(0, (SNIPPET // 2 - (end - start)) // 2)
     excerpt = view.text[max(0, start - room) : min(end + room, start + SNIPPET)]

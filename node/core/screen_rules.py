@@ -255,6 +255,12 @@ ADVICE: dict[str, str] = {
     "jailbreak": "Your text asks the receiver to act without its rules. Describe the work itself.",
     "address": "Your text speaks to any model that reads it. Address the session you mean, as a colleague.",
     "persona": "Your text asks the receiver to play a part without its rules. Describe the work itself.",
+    "exfil": "Your text sends secrets or data elsewhere. Ask for the result you need without them, or have a person"
+    " arrange the access.",
+    "hijack": "Your text turns the receiver to other work than it was given. Open a request of your own for that.",
+    "ask": "Your text asks for something that only a person may grant. The person at the other end is asked.",
+    "credential": "Your text holds a credential. Leave it out: say where it is kept, and let the receiver take it from"
+    " there.",
     "hidden": "Your text holds characters that people cannot see. Write it again as plain visible text.",
     "encoded": "Your text has too many layers of encoding to be checked. Write it in the clear, or attach a file.",
 }

@@ -80,6 +80,7 @@ class Scorer:
         self._shifts = [
             np.uint64(65 - len(table).bit_length()) for table in (weights.words, weights.heads, weights.tails)
         ]
+        self.kinds = weights.kinds
         self.version = weights.version
         self.digest = weights.digest
         self.withhold_at, self.hold_at = round(float(weights.lines[0])), round(float(weights.lines[1]))
