@@ -30,14 +30,15 @@ if __name__ == "__main__":
 
     environment.enter(__file__)
 
-from node.classifier import RuleScreener
-from node.core.screen import ENGINE, Field, screen
-from node.core.screen_rules import VERSION as RULES
+from node import shipped
+from node.classifier import Classifier
+from node.core.screen import Field, screen, version_of
 from node.version import VERSION
 from tools.bench import harness
 from tools.bench.harness import Json, Result
 from tools.bench.screen_texts import text
 
+SCORER = shipped.scorer()
 SECONDS = 1.0
 SIZES: Mapping[str, int] = {"1k": 1 << 10, "16k": 1 << 14, "256k": 1 << 18, "1m": 1 << 20}
 TEXTS = 8
@@ -108,7 +109,7 @@ def peers() -> tuple[dict[str, Read], dict[str, str]]:
 
 def own(body: str) -> object:
     """Our whole screen over a message of this text."""
-    return screen([Field(name="text", text=body)])
+    return screen([Field(name="text", text=body)], SCORER)
 
 
 def cases(readers: Mapping[str, Read]) -> list[Case]:
@@ -143,12 +144,13 @@ async def stall(body: str) -> float:
             await asyncio.sleep(_TICK_S)
             late.append(time.perf_counter() - asked - _TICK_S)
 
+    classifier = Classifier()
     gc.collect()
     async with asyncio.TaskGroup() as group:
         group.create_task(tick())
         await asyncio.sleep(10 * _TICK_S)
         late.clear()
-        await RuleScreener().screen([Field(name="text", text=body)])
+        await classifier.screen([Field(name="text", text=body)])
         # Once more round, so that what kept the last tick is counted.
         await asyncio.sleep(2 * _TICK_S)
         over.set()
@@ -220,7 +222,7 @@ def versions(missing: Mapping[str, str]) -> dict[str, Json]:
     """Everything whose version moves the figures; None for a peer that is missing."""
     return {
         "heliograph": VERSION,
-        "engine": f"{ENGINE} {RULES}",
+        "engine": version_of(SCORER),
         "python": platform.python_version(),
         **{name: None if name in missing else metadata.version(peer.package) for name, peer in PEERS.items()},
     }
