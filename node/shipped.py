@@ -6,6 +6,9 @@ from importlib import resources
 from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
+from node.platform import arithmetic  # noqa: F401 - before numpy is loaded, which the next one does
+
+# isort: split
 from node.core.screen_scorer import Scorer
 
 WEIGHTS: Final = "screen.npz"

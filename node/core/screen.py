@@ -15,15 +15,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
 from node.core.screen_credentials import credentials, without_credentials
 from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_origin import Origin
 from node.core.screen_rules import ADVICE, VERSION
-from node.core.screen_scorer import Scorer
 from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
 from node.core.screen_words import LEXIS
+
+if TYPE_CHECKING:
+    # It brings numpy, which most who speak of verdicts never need.
+    from node.core.screen_scorer import Scorer
 
 __all__ = [
     "ENGINE",

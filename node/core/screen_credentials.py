@@ -108,9 +108,7 @@ def _private_keys(text: str) -> Iterator[Credential]:
             yield Credential(kind="private-key", start=begin.start(), end=stop)
 
 
-_USERINFO: Final = re.compile(
-    r"[A-Za-z][\w+.-]{1,20}://(?P<user>[^\s:/?#@\"'<>]{0,100}):(?P<value>[^\s/?#@\"'<>]{6,200})@[\w.\[-]"
-)
+_USERINFO: Final = re.compile(r"://(?P<user>[^\s:/?#@\"'<>]{0,100}):(?P<value>[^\s/?#@\"'<>]{6,200})@[\w.\[-]")
 
 
 def _url_passwords(text: str) -> Iterator[Credential]:
@@ -127,16 +125,17 @@ def _url_passwords(text: str) -> Iterator[Credential]:
 _NO_PASSWORDS: Final = frozenset(
     {"pass", "password", "passwd", "pwd", "secret", "token", "postgres", "root", "admin", "user", "guest", "test"}
 )
+_ENV_NAMES: Final = ("KEY", "TOKEN", "SECRET", "PASSWD", "PASSWORD", "PASSPHRASE")
 _ENV_LINE: Final = re.compile(
     r"^[ \t]{0,8}(?:export[ \t]{1,8})?"
-    r"[A-Z0-9_]{0,60}(?:KEY|TOKEN|SECRET|PASSWD|PASSWORD|PASSPHRASE)[0-9_]{0,4}"
+    rf"[A-Z0-9_]{{0,60}}(?:{'|'.join(_ENV_NAMES)})[0-9_]{{0,4}}"
     r"=(?P<quote>[\"']?)(?P<value>[^\s\"'`]{8,400})(?P=quote)[ \t]{0,8}$",
     re.MULTILINE,
 )
 
 
 def _env_lines(text: str) -> Iterator[Credential]:
-    if "=" not in text:
+    if "=" not in text or not any(name in text for name in _ENV_NAMES):
         return
     for match in _ENV_LINE.finditer(text):
         value = match["value"]

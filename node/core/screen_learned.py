@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from node.core.screen_match import Hit, hit_of
-from node.core.screen_scorer import Scorer
 from node.core.screen_views import View
+
+if TYPE_CHECKING:
+    from node.core.screen_scorer import Scorer
 
 LEARNED: Final = "learned"
 ASK: Final = "ask"
