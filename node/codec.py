@@ -76,6 +76,7 @@ def status_to_wire(status: NodeStatus) -> pb.StatusResponse:
         notices_owed=status.notices_owed,
         agents_connected=status.agents_connected,
         tmux_version=status.tmux_version,
+        screen_scores=status.screen_scores,
     )
 
 
@@ -97,6 +98,7 @@ def status_from_wire(wire: pb.StatusResponse) -> StatusView:
         notices_owed=wire.notices_owed,
         agents_connected=wire.agents_connected,
         tmux_version=wire.tmux_version,
+        screen_scores=tuple(wire.screen_scores),
     )
 
 

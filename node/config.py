@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,8 +12,9 @@ from pathlib import Path
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits, limits_from
 
-_SECTIONS = frozenset({"identity", "limits", "mesh"})
+_SECTIONS = frozenset({"identity", "limits", "mesh", "screen"})
 _KEYCHAIN = ("auto", "off")
+_CREDENTIALS = ("withhold", "redact")
 _HIGHEST_PORT = 65_535
 # Where nodes wait for pairing if nobody chose otherwise.
 PAIRING_PORT = 4_355
@@ -43,12 +44,20 @@ class IdentityConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScreenConfig:
+    """What becomes of a message with a credential in it: it is withheld, or goes on without the credential."""
+
+    credentials: str = "withhold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What config.toml may set; all of it has defaults."""
 
     limits: Limits = field(default_factory=Limits)
     mesh: MeshConfig = field(default_factory=MeshConfig)
     identity: IdentityConfig = field(default_factory=IdentityConfig)
+    screen: ScreenConfig = field(default_factory=ScreenConfig)
 
 
 def load(home: Path) -> Config:
@@ -74,7 +83,12 @@ def load(home: Path) -> Config:
     return Config(
         limits=limits_from(whole),
         mesh=_mesh(path, _section(path, given, "mesh")),
-        identity=_identity(path, _section(path, given, "identity")),
+        identity=IdentityConfig(
+            keychain=_choice(path, "identity", "keychain", _section(path, given, "identity"), _KEYCHAIN)
+        ),
+        screen=ScreenConfig(
+            credentials=_choice(path, "screen", "credentials", _section(path, given, "screen"), _CREDENTIALS)
+        ),
     )
 
 
@@ -88,16 +102,15 @@ def _section(path: Path, given: Mapping[str, object], name: str) -> dict[str, ob
     return found
 
 
-def _identity(path: Path, given: Mapping[str, object]) -> IdentityConfig:
-    _check_known(path, "identity", given, IdentityConfig.__dataclass_fields__)
-    chosen = given.get("keychain", IdentityConfig().keychain)
-    for one in _KEYCHAIN:
+def _choice(path: Path, section: str, name: str, given: Mapping[str, object], choices: Sequence[str]) -> str:
+    """The one setting of a section that has no other: one of `choices`, the first when it is not set."""
+    _check_known(path, section, given, (name,))
+    chosen = given.get(name, choices[0])
+    for one in choices:
         if chosen == one:
-            return IdentityConfig(keychain=one)
-    raise MeshError(
-        ErrorCode.INVALID_ARGUMENT,
-        f"{path}: keychain under [identity] is {' or '.join(json.dumps(one) for one in _KEYCHAIN)}, not {chosen!r}.",
-    )
+            return one
+    allowed = " or ".join(json.dumps(one) for one in choices)
+    raise MeshError(ErrorCode.INVALID_ARGUMENT, f"{path}: {name} under [{section}] is {allowed}, not {chosen!r}.")
 
 
 def _mesh(path: Path, given: Mapping[str, object]) -> MeshConfig:

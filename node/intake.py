@@ -241,6 +241,8 @@ class Intake:
             return
         try:
             try:
+                # A multiple of the step may lie between what is flushed and what was gathered.
+                self._part.flush()
                 self._part.put(tuple(self._batch))
                 self._part.drain()
             finally:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
+from weakref import WeakValueDictionary
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -69,7 +70,11 @@ class _Parcel:
     @property
     def path(self) -> Path:
         """The part, or the mark that says that the peer sent all of it."""
-        return self.folder / f"{self.sha256}.{self.size}.{self.state.value}"
+        return self.path_as(self.state)
+
+    def path_as(self, state: State) -> Path:
+        """The same in another state."""
+        return self.folder / f"{self.sha256}.{self.size}.{state.value}"
 
     def paused(self, offset: int) -> None:
         """So many bytes are durable."""
@@ -96,8 +101,8 @@ class Parcels:
         self._quarantine = quarantine
         self._step = max(_LEAST_STEP_BYTES, limits.parcel_sync_bytes // _STEPS // ALIGNED * ALIGNED)
         self._peers: dict[str, dict[str, _Parcel]] = {}
-        # Held while it is decided what becomes of a parcel, not while bytes move.
-        self._books = asyncio.Lock()
+        # Held while it is decided what becomes of a peer's parcel, not while bytes move.
+        self._books: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def load(self) -> None:
         """Takes up what an earlier run left."""
@@ -106,7 +111,7 @@ class Parcels:
     async def offer(self, peer: str, sha256: str, size: int) -> Standing:
         """How far it got; UNAVAILABLE without room for the rest, LIMIT for too much. A push at work ends."""
         self._check(peer, sha256, size)
-        async with self._books:
+        async with self._books_of(peer):
             parcel = await self._standing(peer, sha256, size)
             if parcel is not None and parcel.state is not State.PART:
                 return Standing(offset=size, complete=True)
@@ -117,7 +122,7 @@ class Parcels:
     async def receive(self, peer: str, sha256: str, size: int, offset: int) -> Intake:
         """Goes on at `offset`, which `offer` gave; WRONG_STATE when it stands otherwise by now."""
         self._check(peer, sha256, size)
-        async with self._books:
+        async with self._books_of(peer):
             parcel = await self._standing(peer, sha256, size)
             whole = parcel is not None and parcel.state is not State.PART
             if whole or offset != (parcel.offset if parcel is not None else 0):
@@ -147,12 +152,12 @@ class Parcels:
 
     async def missing(self, peer: str, attachments: Sequence[Attachment]) -> tuple[Attachment, ...]:
         """Those of which the peer has not sent all; the others stay here until they are claimed."""
-        async with self._books:
+        async with self._books_of(peer):
             return tuple([one for one in attachments if not await self._sent(peer, one)])
 
     async def claim(self, peer: str, attachments: Sequence[Attachment]) -> None:
         """Their message is recorded: from now on that keeps them."""
-        async with self._books:
+        async with self._books_of(peer):
             for one in attachments:
                 parcel = self._peers.get(peer, {}).get(one.sha256)
                 if parcel is not None and parcel.state is State.KEPT:
@@ -184,18 +189,20 @@ class Parcels:
     async def sweep(self) -> int:
         """Gives up what nobody has asked for in limits.parcel_keep_s; says how many."""
         before = self._clock.wall_us() - self._limits.parcel_keep_s * _SECOND_US
-        async with self._books:
-            old = [
-                parcel
-                for mine in self._peers.values()
-                for parcel in mine.values()
-                if parcel.changed_us < before and parcel.intake is None
-            ]
-            for parcel in old:
-                await self._forget(parcel)
-        return len(old)
+        given_up = 0
+        for peer in tuple(self._peers):
+            async with self._books_of(peer):
+                mine = self._peers.get(peer, {}).values()
+                old = [parcel for parcel in mine if parcel.changed_us < before and parcel.intake is None]
+                for parcel in old:
+                    await self._forget(parcel)
+            given_up += len(old)
+        return given_up
 
     # --- the books ----------------------------------------------------------------------------------------------------
+
+    def _books_of(self, peer: str) -> asyncio.Lock:
+        return self._books.setdefault(peer, asyncio.Lock())
 
     def _check(self, peer: str, sha256: str, size: int) -> None:
         if not is_node_id(peer) or not is_sha256(sha256) or size < 0:
@@ -278,9 +285,11 @@ class Parcels:
         await self._in_thread(lambda: check_room(self._home, size + coming, self._limits.spare_bytes))
 
     async def _turn(self, parcel: _Parcel, state: State) -> None:
-        before = parcel.path
-        parcel.state = state
-        await self._in_thread(lambda: before.rename(parcel.path))
+        def turn() -> None:
+            parcel.path.rename(parcel.path_as(state))
+            parcel.state = state
+
+        await self._in_thread(turn)
 
     async def _forget(self, parcel: _Parcel) -> None:
         parcel.listed.pop(parcel.sha256, None)

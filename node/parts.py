@@ -18,13 +18,11 @@ from node.attachments import Attachments
 from node.audit import Audit
 from node.broker import Broker
 from node.callers import Callers
-from node.classifier import RuleScreener
+from node.classifier import Classifier
 from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
-from node.core.screen import ENGINE
-from node.core.screen_rules import VERSION as SCREEN_VERSION
 from node.core.timeline import Clock as RowClock
 from node.egress import Egress
 from node.egress_files import FileEgress
@@ -132,6 +130,7 @@ class Parts:
     parcels: Parcels
     transfers: TransferLog
     bells: ManyBells
+    screener: Classifier
     limits: Limits
     started_us: int
     stopping: asyncio.Event
@@ -151,8 +150,9 @@ class Parts:
             questions_open=counts.asked,
             timeline_rows=rows,
             timeline_writable=self.store.writable,
-            screen_engine=ENGINE,
-            screen_version=SCREEN_VERSION,
+            screen_engine=self.screener.engine,
+            screen_version=self.screener.version,
+            screen_scores=tuple(self.screener.scores),
             notices_owed=owed,
             agents_connected=self.agents.connected,
             tmux_version=self.tmux_version,
@@ -198,7 +198,7 @@ async def build(
         audit = Audit(store=store, poll_s=1.0)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
-        screener = RuleScreener()
+        screener = Classifier()
         broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=limits)
         lifecycle = Lifecycle(ledger, limits)
         approvals = Approvals(store=store, bells=bells, ledger=ledger, limits=limits)
@@ -338,6 +338,7 @@ async def build(
             parcels=parcels,
             transfers=TransferLog(clock=clock, entropy=entropy, limits=limits),
             bells=bells,
+            screener=screener,
             limits=limits,
             started_us=clocks.wall_us(),
             stopping=asyncio.Event(),

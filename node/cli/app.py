@@ -79,6 +79,7 @@ SECTIONS = (
         heading="Security timeline",
         entries=(
             Entry(name="timeline", module="node.cli.timeline_command", summary="Show or verify every decision made"),
+            Entry(name="screen", module="node.cli.screen_command", summary="Say what the screen would do with a text"),
         ),
     ),
     Section(

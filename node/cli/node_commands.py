@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,6 +176,20 @@ def status_command(*, in_json: bool) -> None:
     console.lines(status_lines(status, time.time_ns() // 1000, console))
 
 
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def _scores(counts: Sequence[int]) -> str:
+    """How many texts, and how their scores are spread from harmless to surely an attack."""
+    total, most = sum(counts), max(counts, default=0)
+    if not total:
+        return "nothing yet"
+    # Most are harmless: by its logarithm one that is not can be seen beside a million that are.
+    top = math.log1p(most)
+    bars = "".join(_BARS[math.ceil(math.log1p(count) / top * (len(_BARS) - 1))] for count in counts)
+    return f"{plural(total, 'text')}, by score 0 |{bars}| 1"
+
+
 def status_lines(status: StatusView, now_us: int, console: Console) -> list[str]:
     """The node at a glance, a fact a line."""
     exchanges = f"{status.exchanges_open} open"
@@ -193,5 +209,6 @@ def status_lines(status: StatusView, now_us: int, console: Console) -> list[str]
         f"notices    {status.notices_owed} owed",
         f"timeline   {timeline}",
         f"screen     {one_line(status.screen_engine)} {one_line(status.screen_version)}",
+        f"screened   {_scores(status.screen_scores)}",
         f"tmux       {one_line(status.tmux_version)}",
     ]

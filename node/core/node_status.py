@@ -25,3 +25,4 @@ class NodeStatus:
     notices_owed: int
     agents_connected: int
     tmux_version: str
+    screen_scores: tuple[int, ...] = ()

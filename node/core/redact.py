@@ -62,7 +62,7 @@ def preview(text: str, limit: int) -> Redaction:
 # kind, is taken whole. Each is a pattern of its own, so that none eats the beginning of another.
 
 _WORD: Final = "0-9A-Za-z_"
-_SHAPES: Final[tuple[tuple[str, str, str, int], ...]] = (
+SHAPES: Final[tuple[tuple[str, str, str, int], ...]] = (
     *(("aws", f"A{rest}", "0-9A-Z", 16) for rest in ("KIA", "SIA", "GPA", "IDA", "ROA", "IPA", "NPA", "NVA", "BIA")),
     *(("github", f"gh{letter}_", _WORD, 20) for letter in "pousr"),
     ("github", "github_pat_", _WORD, 20),
@@ -252,7 +252,7 @@ def _looks_random(run: str) -> bool:
 
 
 _FINDERS: Final[tuple[Callable[[str], Iterator[Span]], ...]] = (
-    *(_finder(kind, re.compile(f"{prefix}[{run}]{{{least},}}+")) for kind, prefix, run, least in _SHAPES),
+    *(_finder(kind, re.compile(f"{prefix}[{run}]{{{least},}}+")) for kind, prefix, run, least in SHAPES),
     _pem_blocks,
     _url_passwords,
     _finder("auth", _HEADER),

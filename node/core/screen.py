@@ -1,8 +1,9 @@
-"""The rule-based screen: one pure function from the fields that can reach a model to a verdict.
+"""The screen: one pure function from the fields that can reach a model to a verdict.
 
-A message is read as one text, so a phrase split over title and body is still a phrase. It is matched in its canonical
-form and in each decoded view. Findings near one another add up; a finding which the message merely quotes and talks
-about is noted in the timeline, never held back.
+A message is read as one text, so a phrase split over title and body is still a phrase. Rules and the learnt scorer look
+at its canonical form and at each decoded view. Findings near one another add up; a finding which the message merely
+quotes and talks about is noted in the timeline, never held back. What asks for something that only a person may grant
+is held for one, and what carries a credential goes nowhere.
 """
 
 from __future__ import annotations
@@ -14,20 +15,42 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING
 
+from node.core.screen_credentials import credentials, without_credentials
+from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
+from node.core.screen_origin import Origin
 from node.core.screen_rules import ADVICE, VERSION
-from node.core.screen_views import canonical, decoded_views, hidden_runs, smuggled_views
-from node.core.screen_words import VOCABULARY
+from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
+from node.core.screen_words import LEXIS
 
-__all__ = ["ENGINE", "MAX_FINDINGS", "SNIPPET", "Decision", "Field", "Finding", "Verdict", "screen"]
+if TYPE_CHECKING:
+    # It brings numpy, which most who speak of verdicts never need.
+    from node.core.screen_scorer import Scorer
+
+__all__ = [
+    "ENGINE",
+    "MAX_FINDINGS",
+    "SNIPPET",
+    "Decision",
+    "Field",
+    "Finding",
+    "Verdict",
+    "layers",
+    "screen",
+    "version_of",
+]
 
 ENGINE = "rules"
-WITHHOLD_AT = 700  # per mille
+WITHHOLD_AT = LINE  # per mille
 LOG_AT = 300
 QUOTED_CAP = 600  # a quotation is logged at most
 NEAR = 600  # code points within which findings add up; a long message is no more suspect than a short one
 SEAM = 80  # code points on each side of a field's end that are also read as one word
+# No honest message quotes these.
+_NEVER_QUOTED = frozenset({"hidden", "encoded", "credential"})
+_BREAK = "\n\n"  # stands for what is left out
 LAYERS_TIMES, LAYERS_FREE = 8, 65536  # all layers together may be 8 times the message, and 64 Ki code points more
 MAX_FINDINGS = 64
 
@@ -35,7 +58,7 @@ MAX_FINDINGS = 64
 class Decision(StrEnum):
     RELAY = "relay"
     LOG = "log"  # relayed, and noted in the timeline
-    HOLD = "hold"  # waits for a person at the receiving end
+    HOLD = "hold"  # a person at the receiving side is asked first
     WITHHOLD = "withhold"
 
 
@@ -57,12 +80,17 @@ class Finding:
     view: str
     quoted: bool
 
+    @property
+    def family(self) -> str:
+        """What kind of rule it is of."""
+        return self.rule.partition(".")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped.
 
-    `asks` are codes of what the text asks for that a person decides, as `core.holds` words them; the first weighs most.
+    `asks` says what a held message asks for.
     """
 
     decision: Decision
@@ -74,29 +102,74 @@ class Verdict:
     version: str
     asks: tuple[str, ...] = ()
 
+    @property
+    def stops(self) -> bool:
+        """Whether it goes no further by itself."""
+        return self.decision in {Decision.HOLD, Decision.WITHHOLD}
 
-def screen(fields: Sequence[Field]) -> Verdict:
-    """Judge everything of one message that can reach a model. Total, deterministic, linear in the message's length."""
+    @property
+    def decisive(self) -> Finding | None:
+        """The finding that told most for the decision; None when it is to relay."""
+        asking = self.decision is Decision.HOLD
+        told = [one for one in self.findings if (one.family == ASK) is asking]
+        return max(told, key=lambda one: (not one.quoted, one.weight), default=None) if self.stops else None
+
+
+def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
+    """Judge everything of one message that can reach a model. Total, deterministic, linear in the message's length.
+
+    Without a scorer the rules judge alone.
+    """
     # One that is empty parts nothing: its neighbours are read next to each other.
     fields = [field for field in fields if field.text]
     joined = "\n".join(field.text for field in fields)
-    found = [*_structural_hits(joined), *_layer_hits(joined), *_seam_hits(fields)]
+    found = [
+        *_structural_hits(joined),
+        *_credential_hits(joined),
+        *_layer_hits(joined, scorer),
+        *_seam_hits(fields),
+    ]
     hits = _quotations_marked(joined, _distinct(heapq.nlargest(4 * MAX_FINDINGS, found, key=lambda hit: hit.weight)))
-    plain_score, best = _score([hit for hit in hits if not hit.quoted])
-    full_score, best_of_all = _score(hits)
+    against = [hit for hit in hits if hit.family != ASK]
+    plain_score, best = _score([hit for hit in against if not hit.quoted])
+    full_score, best_of_all = _score(against)
     score = max(plain_score, min(full_score, QUOTED_CAP))
-    decision = Decision.WITHHOLD if score >= WITHHOLD_AT else Decision.LOG if score >= LOG_AT else Decision.RELAY
+    asked = [hit for hit in hits if hit.family == ASK and hit.weight >= WITHHOLD_AT and not hit.quoted]
+    decision = _decision(score, asked)
     best = best if best is not None and plain_score >= LOG_AT else best_of_all
+    if decision is Decision.HOLD:
+        best = max(asked, key=lambda hit: hit.weight)
+        score = best.weight
     field_starts = list(accumulate((len(field.text) + 1 for field in fields), initial=0))
     return Verdict(
         decision=decision,
         score=score,
         findings=tuple(_finding(hit, fields, field_starts) for hit in hits),
-        snippet=_escaped(best.excerpt) if best is not None else "",
-        advice=ADVICE[best.family] if best is not None and decision is not Decision.RELAY else "",
-        engine=ENGINE,
-        version=VERSION,
+        snippet=_escaped(without_credentials(best.excerpt)) if best is not None else "",
+        advice=ADVICE[_subject(best)] if best is not None and decision is not Decision.RELAY else "",
+        engine=ENGINE if scorer is None else f"{ENGINE}+{LEARNED}",
+        version=VERSION if scorer is None else version_of(scorer),
+        asks=tuple(sorted({hit.rule.partition(".")[2] for hit in asked})) if decision is Decision.HOLD else (),
     )
+
+
+def version_of(scorer: Scorer) -> str:
+    """Of the rules, and of the weights with the beginning of their hash."""
+    return f"{VERSION}+{scorer.version}.{scorer.digest[:12]}"
+
+
+def _decision(score: int, asked: Sequence[Hit]) -> Decision:
+    if score >= WITHHOLD_AT:
+        return Decision.WITHHOLD
+    if asked:
+        return Decision.HOLD
+    return Decision.LOG if score >= LOG_AT else Decision.RELAY
+
+
+def _subject(hit: Hit) -> str:
+    """What its advice is about: a hit of the scorer's is called by its kind."""
+    family, _, kind = hit.rule.partition(".")
+    return kind if family == LEARNED else family
 
 
 # --- a message to hits ------------------------------------------------------------------------------------------------
@@ -108,33 +181,71 @@ def _structural_hits(joined: str) -> Iterator[Hit]:
         yield Hit(rule=run.rule, start=run.start, end=run.end, weight=run.weight, view="raw", excerpt=excerpt)
 
 
-def _layer_hits(joined: str) -> Iterator[Hit]:
+def _credential_hits(joined: str) -> Iterator[Hit]:
+    for one in credentials(joined):
+        # Its value is shown to nobody, the one who wrote it included: what is shown is kept.
+        excerpt = f"[redacted:{one.kind}]"
+        yield Hit(rule=f"credential.{one.kind}", start=one.start, end=one.end, weight=1000, view="raw", excerpt=excerpt)
+
+
+def _layer_hits(joined: str, scorer: Scorer | None) -> Iterator[Hit]:
     """Hits of the canonical text and of all decoded layers; too many layers to read are a reason of their own."""
+    for view in layers(joined):
+        if view is None:
+            yield Hit(rule="encoded.excess", start=0, end=len(joined), weight=1000, view="raw", excerpt=joined[:120])
+            return
+        yield from phrase_hits(view)
+        yield from pattern_hits(view)
+        if scorer is not None:
+            yield from learned_hits(view, scorer)
+
+
+def layers(joined: str) -> Iterator[View | None]:
+    """The canonical text and all that is encoded in it, and in that; None when there is more than is read."""
     budget = LAYERS_TIMES * len(joined) + LAYERS_FREE
     queue = [canonical(joined), *smuggled_views(joined)]
     while queue:
         view = queue.pop()
         budget -= len(view.text)
         if budget < 0:
-            yield Hit(rule="encoded.excess", start=0, end=len(joined), weight=1000, view="raw", excerpt=joined[:120])
+            yield None
             return
-        yield from phrase_hits(view)
-        yield from pattern_hits(view)
-        queue.extend(decoded_views(view, VOCABULARY.known))
+        yield view
+        queue.extend(decoded_views(view, LEXIS))
 
 
 def _seam_hits(fields: Sequence[Field]) -> Iterator[Hit]:
     """Hits that only appear when neighbouring fields are read in the other order, or as one word across their ends."""
+    if len(fields) < 2:
+        return
     starts = list(accumulate((len(field.text) + 1 for field in fields), initial=0))
     for left, right in pairwise(range(len(fields))):
-        for first, second, glue in ((left, right, ""), (right, left, " ")):
-            head, tail = fields[first].text[-SEAM:], fields[second].text[:SEAM]
-            if not head or not tail:
-                continue
-            offset = starts[first] + len(fields[first].text) - len(head)
-            for hit in phrase_hits(canonical(head + glue + tail)):
-                if hit.start < len(head) < hit.end:
-                    yield replace(hit, start=offset + hit.start, end=offset + len(head), view="joined")
+        head, tail = fields[right].text[-SEAM:], fields[left].text[:SEAM]
+        offset = starts[right] + len(fields[right].text) - len(head)
+        for hit in phrase_hits(canonical(f"{head} {tail}")):
+            if hit.start < len(head) < hit.end:
+                yield replace(hit, start=offset + hit.start, end=offset + len(head), view="joined")
+    text, origin = _glued(fields, starts)
+    for hit in phrase_hits(canonical(text)):
+        start, end = origin.of(hit.start)[0], origin.of(hit.end - 1)[1]
+        if bisect_right(starts, start) != bisect_right(starts, end - 1):
+            yield replace(hit, start=start, end=end, view="joined")
+
+
+def _glued(fields: Sequence[Field], starts: Sequence[int]) -> tuple[str, Origin]:
+    """The fields without anything between them, each as far as SEAM from its ends, and where that is in the message."""
+    pieces: list[str] = []
+    origin = Origin()
+    for field, start in zip(fields, starts, strict=False):
+        size = len(field.text)
+        spans = ((0, SEAM), (size - SEAM, size)) if size > 2 * SEAM else ((0, size),)
+        for index, (begin, end) in enumerate(spans):
+            if index:
+                pieces.append(_BREAK)
+                origin.replace(len(_BREAK), start + begin, start + end)
+            pieces.append(field.text[begin:end])
+            origin.copy(start + begin, start + end)
+    return "".join(pieces), origin
 
 
 # --- hits to a verdict ------------------------------------------------------------------------------------------------
@@ -163,7 +274,7 @@ _NEGATION = re.compile(r"\b(?:not|never|refus\w{1,3}|cannot|without)\b|n't\b")
 
 def _quotations_marked(joined: str, hits: Sequence[Hit]) -> list[Hit]:
     """Mark the hits inside quotation marks, backticks or code which the message talks about rather than gives."""
-    if not hits or all(hit.family in ("hidden", "encoded") for hit in hits):
+    if not hits or all(hit.family in _NEVER_QUOTED for hit in hits):
         return list(hits)
     spans = [match.span() for match in _QUOTES.finditer(joined)]
     outside = _outside(joined, spans)
@@ -174,7 +285,7 @@ def _quotations_marked(joined: str, hits: Sequence[Hit]) -> list[Hit]:
         quoted = (
             at >= 0
             and hit.end <= spans[at][1]
-            and hit.family not in ("hidden", "encoded")
+            and hit.family not in _NEVER_QUOTED
             and _talked_about(outside, spans[at])
         )
         marked.append(replace(hit, quoted=quoted))

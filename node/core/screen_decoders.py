@@ -6,8 +6,11 @@ import base64
 import binascii
 import html
 import re
+import unicodedata
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
+
+from node.core import screen_shape
 
 Run = tuple[int, int, str]  # start, end, and the text that stands for what is between
 
@@ -32,6 +35,7 @@ _LATIN_OF = {
     **{code: latin for latin, codes in _LOOKALIKES.items() for code in codes},
     **{start + i: chr(97 + i) for start in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)},
 }
+_LOOKALIKE = re.compile("[" + "".join(map(chr, _LATIN_OF)) + "]")
 _LOOKALIKE_WORD = re.compile("[a-z" + "".join(map(chr, _LATIN_OF)) + "]{2,40}")
 _ROT13 = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
@@ -39,7 +43,6 @@ _ROT13 = str.maketrans(
 _LEET = {"0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "@": "a", "$": "s", "+": "t", "!": "i", "|": "l"}
 _LEET_AS_I = str.maketrans({**_LEET, "1": "i"})
 _LEET_AS_L = str.maketrans({**_LEET, "1": "l"})
-_LEET_HINT = re.compile(r"[a-z][013457@$!|][a-z]|[013457@$|][a-z]{2}")
 _LEET_WORD = re.compile(r"[\w@$|+!]{2,30}")
 
 # One letter, up to three separators, one letter, ...: five letters at least. Each step has one way to match.
@@ -47,13 +50,16 @@ _SPACED = re.compile(r"(?<![^\W_])[^\W\d_](?:[ \t.,:;!?'\-_*·|/~+]{1,3}[^\W\d_]
 _SEPARATORS = re.compile(r"[^\w]+|_+")
 _BASE64 = re.compile(
     r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{16,}(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{4,}"  # wrapped lines too
-    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*={0,2}"
+    r"(?==|[ \t\"'`]*(?:[\r\n]|$)))*(?:\r?\n[ \t>]{0,8}[A-Za-z0-9+/_-]{1,3}(?==))?={0,2}"
 )
 _BASE32 = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z2-7]{16,}|[a-z2-7]{24,})={0,6}")
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x|\\x)?[0-9a-fA-F]{2}(?:[ :,\n]{0,2}(?:0x|\\x)?[0-9a-fA-F]{2}){7,}")
-_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
-_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});")
-_BACKSLASH = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\u\{[0-9a-fA-F]{1,6}\}|\\U[0-9a-fA-F]{8}|\\x[0-9a-fA-F]{2})+")
+# These begin with what they always begin with, outside of any group: the engine then jumps from one to the next.
+_PERCENT = re.compile(r"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*")
+_ENTITY_ONE = r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"
+_ENTITY = re.compile(f"{_ENTITY_ONE}(?:{_ENTITY_ONE})*")
+_BACKSLASHED = r"\\(?:u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2})"
+_BACKSLASH = re.compile(f"{_BACKSLASHED}(?:{_BACKSLASHED})*")
 _BACKSLASH_ONE = re.compile(r"\\[uUx]\{?([0-9a-fA-F]{2,8})\}?")
 # Invisible characters that spell: tag letters one each, variation selectors one byte each.
 TAGS = re.compile("[\U000e0020-\U000e007f]{2,}")
@@ -75,8 +81,10 @@ def _readable(text: str) -> bool:
             return False
         if len(text) < 8 and text.isascii():
             return False
-    letters = sum(map(str.isalpha, text))
-    return letters * 2 >= len(text) or (len(text) >= 16 and (letters > 2 or "%" in text or text.isalnum()))
+    drawn = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_LATIN_OF)
+    letters = max(sum(map(str.isalpha, text)), sum(map(str.isalpha, drawn)))
+    further = "%" in text or "&#" in text or text.isalnum()
+    return letters * 2 >= len(text) or (len(text) >= 16 and (letters > 2 or further))
 
 
 def _as_text(data: bytes) -> str | None:
@@ -86,13 +94,22 @@ def _as_text(data: bytes) -> str | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+    text = spelled_out(text)
     return text if _readable(text) else None
+
+
+# No text in UTF-8 begins like this: with what only continues a character, or with one that is not continued.
+_NO_UTF8 = re.compile(
+    rb"[\x80-\xc1\xf5-\xff]|[\x01-\x7f]{1,3}[\x80-\xc1\xf5-\xff]|[\x01-\x7f]{0,3}[\xc2-\xf4][\x01-\x7f\xc0-\xff]"
+)
 
 
 def _base64_text(token: str) -> str | None:
     body = token.rstrip("=").replace("-", "+").replace("_", "/")
     for skip in range(4):  # a label glued to the front shifts the alignment
         part = body[skip:]
+        if len(part) >= 8 and _NO_UTF8.match(binascii.a2b_base64(part[:8])) is not None:
+            continue
         usable = len(part) - (len(part) % 4 == 1)
         try:
             data = binascii.a2b_base64(part[:usable] + "=" * (-usable % 4))
@@ -104,9 +121,14 @@ def _base64_text(token: str) -> str | None:
     return None
 
 
-def _base64_runs(text: str) -> list[Run]:
+def _base64_runs(text: str, flat: bytes) -> list[Run]:
     runs: list[Run] = []
-    for match in _BASE64.finditer(text):
+    read = 0
+    for start, _ in screen_shape.long_runs(flat):
+        match = _BASE64.match(text, start) if start >= read else None
+        if match is None:
+            continue
+        read = match.end()
         token = "".join(match.group().split()).replace(">", "")
         if token.isalpha() and (token.islower() or token.isupper()):
             continue
@@ -118,14 +140,15 @@ def _base64_runs(text: str) -> list[Run]:
     return runs
 
 
-def _base32_runs(text: str) -> list[Run]:
+def _base32_runs(text: str, flat: bytes) -> list[Run]:
     runs: list[Run] = []
-    for match in _BASE32.finditer(text):
-        token = match.group().rstrip("=").upper()
-        usable = len(token) - {1: 1, 3: 1, 6: 1}.get(len(token) % 8, 0)
-        decoded = _as_text(base64.b32decode(token[:usable] + "=" * (-usable % 8)))
-        if decoded is not None:
-            runs.append((match.start(), match.end(), decoded))
+    for start, end in screen_shape.long_runs(flat):
+        for match in _BASE32.finditer(text, start, end + 6):
+            token = match.group().rstrip("=").upper()
+            usable = len(token) - {1: 1, 3: 1, 6: 1}.get(len(token) % 8, 0)
+            decoded = _as_text(base64.b32decode(token[:usable] + "=" * (-usable % 8)))
+            if decoded is not None:
+                runs.append((match.start(), match.end(), decoded))
     return runs
 
 
@@ -133,9 +156,9 @@ _HEX_PART = re.compile(r"(?:[0-9a-fA-F]{2}){8,}")
 _NOT_HEX = re.compile(r"0x|\\x|[^0-9a-fA-F]")
 
 
-def _hex_runs(text: str) -> list[Run]:
+def _hex_runs(text: str, flat: bytes) -> list[Run]:
     runs: list[Run] = []
-    for match in _HEX.finditer(text):
+    for match in (match for span in screen_shape.hex_runs(flat) for match in _HEX.finditer(text, *span)):
         decoded = _as_text(bytes.fromhex(_NOT_HEX.sub("", match.group())))
         if decoded is not None:
             runs.append((match.start(), match.end(), decoded))
@@ -147,7 +170,7 @@ def _hex_runs(text: str) -> list[Run]:
     return runs
 
 
-def _percent_runs(text: str) -> list[Run]:
+def _percent_runs(text: str, _flat: bytes) -> list[Run]:
     if "%" not in text:
         return []
     return [
@@ -155,43 +178,57 @@ def _percent_runs(text: str) -> list[Run]:
     ]
 
 
-def _entity_runs(text: str) -> list[Run]:
+def _entity_runs(text: str, _flat: bytes) -> list[Run]:
     if "&" not in text:
         return []
     return [(m.start(), m.end(), html.unescape(m.group())) for m in _ENTITY.finditer(text)]
 
 
-def _backslash_runs(text: str) -> list[Run]:
+def _backslash_runs(text: str, _flat: bytes) -> list[Run]:
     if "\\" not in text:
         return []
     return [
-        (m.start(), m.end(), "".join(_char(int(code, 16)) for code in _BACKSLASH_ONE.findall(m.group())))
+        (m.start(), m.end(), _unescaped([int(code, 16) for code in _BACKSLASH_ONE.findall(m.group())]))
         for m in _BACKSLASH.finditer(text)
     ]
 
 
-def _char(code: int) -> str:
-    return chr(code) if code <= 0x10FFFF else "\ufffd"
+def _unescaped(codes: list[int]) -> str:
+    """What escapes spell: bytes of UTF-8 where they can be, halves of a character put together."""
+    if max(codes) < 0x100:
+        try:
+            return bytes(codes).decode("utf-8")
+        except UnicodeDecodeError:
+            return bytes(codes).decode("latin-1")
+    text = "".join(chr(code) if code <= 0x10FFFF else "\ufffd" for code in codes)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _tagged(match: re.Match[str]) -> str:
+    return "".join(chr(ord(c) - 0xE0000) for c in match.group() if c != "\U000e007f")
+
+
+def _selected(match: re.Match[str]) -> str:
+    data = bytes(ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16 for c in match.group())
+    return data.decode("utf-8", "replace")
 
 
 def tag_runs(text: str) -> list[Run]:
-    return [
-        (m.start(), m.end(), "".join(chr(ord(c) - 0xE0000) for c in m.group() if c != "\U000e007f"))
-        for m in TAGS.finditer(text)
-    ]
+    return [(m.start(), m.end(), _tagged(m)) for m in TAGS.finditer(text)]
 
 
 def selector_runs(text: str) -> list[Run]:
-    runs: list[Run] = []
-    for match in SELECTORS.finditer(text):
-        data = bytes(ord(c) - 0xFE00 if c <= "\ufe0f" else ord(c) - 0xE0100 + 16 for c in match.group())
-        runs.append((match.start(), match.end(), data.decode("utf-8", "replace")))
-    return runs
+    return [(m.start(), m.end(), _selected(m)) for m in SELECTORS.finditer(text)]
+
+
+def spelled_out(text: str) -> str:
+    """`text` with what its invisible characters spell in their place."""
+    return text if text.isascii() else SELECTORS.sub(_selected, TAGS.sub(_tagged, text))
 
 
 def lookalike_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
     """Words of the vocabulary which are written with letters that only look like Latin ones."""
-    if folded.isascii():
+    if folded.isascii() or _LOOKALIKE.search(screen_shape.odd_of(folded)) is None:
         return []
     runs: list[Run] = []
     for match in _LOOKALIKE_WORD.finditer(folded):
@@ -201,8 +238,10 @@ def lookalike_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
     return runs
 
 
-def spaced_runs(folded: str) -> list[Run]:
+def spaced_runs(folded: str, shaped: bytes) -> list[Run]:
     """Runs of single letters, rejoined; a wider gap than the run's usual one stays a blank between words."""
+    if not screen_shape.may_be_spaced(shaped):
+        return []
     runs: list[Run] = []
     for match in _SPACED.finditer(folded):
         gaps = _SEPARATORS.findall(match.group())
@@ -214,25 +253,39 @@ def spaced_runs(folded: str) -> list[Run]:
     return runs
 
 
-def leet_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
+def leet_runs(folded: str, shaped: bytes, known: Callable[[str], bool]) -> list[Run]:
     """Words of the vocabulary with digits and signs in place of letters; none unless two of them occur."""
-    if _LEET_HINT.search(folded) is None:
+    if not screen_shape.may_be_leet(shaped):
+        return []
+    if screen_shape.is_plain(shaped):
+        runs_of_words = screen_shape.leet_words(shaped)
+        words = {part for run in runs_of_words for part in ((run,) if len(run) <= 30 else _LEET_WORD.findall(run))}
+    else:
+        words = {match.group() for match in _LEET_WORD.finditer(folded)}
+    readings = {word: reading for word in words if (reading := _leet_reading(word, known)) is not None}
+    if not readings:
         return []
     runs: list[Run] = []
     for match in _LEET_WORD.finditer(folded):
-        word = match.group()
-        if word.isalpha() or word.isdecimal():
-            continue
-        bare = word.rstrip("!|+")
-        for readings in (bare.translate(_LEET_AS_I), bare.translate(_LEET_AS_L)):
-            if readings != bare and known(readings):
-                runs.append((match.start(), match.start() + len(bare), readings))
-                break
+        found = readings.get(match.group())
+        if found is not None:
+            runs.append((match.start(), match.start() + found[0], found[1]))
     return runs if len(runs) >= 2 else []
 
 
-# Each named as the view it makes.
-DECODERS: tuple[tuple[str, Callable[[str], list[Run]]], ...] = (
+def _leet_reading(word: str, known: Callable[[str], bool]) -> tuple[int, str] | None:
+    """How many characters of `word` spell a word of the vocabulary, and which; None when they do not."""
+    if word.isalpha() or word.isdecimal():
+        return None
+    for written in (word, word.rstrip("!|+")):  # a sign at the end may be a letter, too
+        for reading in (written.translate(_LEET_AS_I), written.translate(_LEET_AS_L)):
+            if reading != written and known(reading):
+                return len(written), reading
+    return None
+
+
+# Each named as the view it makes; called with a text and its flat bytes.
+DECODERS: tuple[tuple[str, Callable[[str, bytes], list[Run]]], ...] = (
     ("base64", _base64_runs),
     ("hex", _hex_runs),
     ("base32", _base32_runs),

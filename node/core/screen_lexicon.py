@@ -256,5 +256,5 @@ LEXICON: dict[str, str] = {
 STOP_WORDS = (
     "the of and to that this is are with for from have has was were will would should could when then what who how its"
     " it as at be by on or if in he she they we us our their them there here want know told last next ten then"
-    " please now also after before until because said"
+    " please now also do after before until because said"
 )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from node.core import screen_shape
+from node.core.screen_gate import Gate, Step
 from node.core.screen_lexicon import LEXICON
+from node.core.screen_reading import COMMA, OTHER, STOP, Words
 from node.core.screen_rules import PATTERNS, PHRASES, Phrase
 from node.core.screen_views import View
-from node.core.screen_words import COMMA, OTHER, STOP, VOCABULARY, words_of
+from node.core.screen_words import VOCABULARY
 
+_REACH = 2_000  # more than any raw pattern matches or looks at
 SNIPPET = 300  # characters of an excerpt that are shown to the sender
 
 
@@ -35,7 +39,7 @@ class Hit:
 class _Compiled:
     phrase: Phrase
     pattern: re.Pattern[str]
-    needs: tuple[frozenset[str], ...]
+    steps: tuple[Step, ...]
 
 
 def _class_of(names: str) -> str:
@@ -45,7 +49,8 @@ def _class_of(names: str) -> str:
 def _compiled(phrase: Phrase) -> _Compiled:
     """The phrase as a regular expression over letters; every gap is bounded, so matching is linear."""
     source = ""
-    needs: list[frozenset[str]] = []
+    steps: list[Step] = []
+    gap = 0
     for item in phrase.form.split():
         if item == "^":
             source += r"(?:\A|(?<=\n))"
@@ -53,16 +58,15 @@ def _compiled(phrase: Phrase) -> _Compiled:
             source += r"(?=\n|\Z)"
         elif item.startswith("!"):
             source += rf"(?![^\n]{{0,3}}[{_class_of(item[1:])}])"
-        elif item.endswith("+"):
-            source += rf"[\s\S]{{0,{int(item[:-1])}}}?"
-        elif item.endswith("-"):
-            source += rf"[^\n,]{{0,{int(item[:-1])}}}?"
-        elif item.isdecimal():
-            source += rf"[^\n]{{0,{int(item)}}}?"
+        elif item.rstrip("+-").isdecimal():
+            between = {"+": r"[\s\S]", "-": r"[^\n,]"}.get(item[-1], r"[^\n]")
+            source += rf"{between}{{0,{int(item.rstrip('+-'))}}}?"
+            gap = int(item.rstrip("+-"))
         else:
             source += f"[{_class_of(item)}]"
-            needs.append(frozenset(_class_of(item)))
-    return _Compiled(phrase=phrase, pattern=re.compile(source), needs=tuple(needs))
+            steps.append(Step(letters=frozenset(_class_of(item)), gap=gap))
+            gap = 0
+    return _Compiled(phrase=phrase, pattern=re.compile(source), steps=tuple(steps))
 
 
 _COMPILED = tuple(map(_compiled, PHRASES))
@@ -73,26 +77,36 @@ _DESCRIBED = re.compile(rf"[{_class_of('DESCRIBE|DEFEND')}][^\n]?\Z")
 _LISTED = re.compile(rf"(?:\A|\n)[^\n]?[{_class_of('NEG')}][^\n]{{0,8}}\Z")
 
 
-def phrase_hits(view: View) -> Iterator[Hit]:
-    """A hit for each place where a phrase of the rules occurs and is not negated."""
-    words = words_of(view.folded)
-    present = set(words.letters)
-    for compiled in _COMPILED:
-        if any(present.isdisjoint(need) for need in compiled.needs):
+_GATE = Gate([compiled.steps for compiled in _COMPILED], link=_class_of("OUT"))
+
+
+def phrase_hits(view: View, stretches: Iterable[tuple[int, int]] | None = None) -> Iterator[Hit]:
+    """A hit for each place where a phrase of the rules occurs and is not negated; `stretches` (all that can hold one,
+    when not given) are read.
+    """
+    for start, end in _GATE.stretches(view.folded, view.shaped) if stretches is None else stretches:
+        words = Words(view.folded[start:end])
+        present = set(words.letters)
+        for compiled in _COMPILED:
+            if not any(present.isdisjoint(step.letters) for step in compiled.steps):
+                yield from _hits_of(compiled, words, view, start)
+
+
+def _hits_of(compiled: _Compiled, words: Words, view: View, offset: int) -> Iterator[Hit]:
+    for match in compiled.pattern.finditer(words.letters):
+        first, last = match.start(), match.end() - 1
+        while last > first and words.letters[last] in (STOP, OTHER, COMMA):
+            last -= 1
+        segments = words.segments(first, last)
+        matched = [segment[2].languages for segment in segments if segment[2] is not None]
+        if not matched or (compiled.phrase.languages and not matched[0] & compiled.phrase.languages):
             continue
-        for match in compiled.pattern.finditer(words.letters):
-            first, last = match.start(), match.end() - 1
-            while last > first and words.letters[last] in (STOP, OTHER, COMMA):
-                last -= 1
-            matched = [segment[2].languages for segment in words.segments[first : last + 1] if segment[2] is not None]
-            if not matched or (compiled.phrase.languages and not matched[0] & compiled.phrase.languages):
-                continue
-            weight = compiled.phrase.weight
-            if compiled.phrase.negatable:
-                weight = _weighed(words.letters, first, weight, compiled.phrase.family)
-            if weight:
-                start, end = words.segments[first][0], words.segments[last][1]
-                yield _hit(f"{compiled.phrase.family}.{_language(matched)}", view, start, end, weight)
+        weight = compiled.phrase.weight
+        if compiled.phrase.negatable:
+            weight = _weighed(words.letters, first, weight, compiled.phrase.family)
+        if weight:
+            rule = f"{compiled.phrase.family}.{_language(matched)}"
+            yield hit_of(rule, view, offset + segments[0][0], offset + segments[-1][1], weight)
 
 
 def _weighed(letters: str, first: int, weight: int, family: str) -> int:
@@ -117,13 +131,30 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
+    folded = view.folded
     for pattern, regex in _PATTERNS:
-        if any(hint in view.folded for hint in pattern.hints):
-            for match in regex.finditer(view.folded):
-                yield _hit(f"{pattern.family}.any", view, match.start(), match.end(), pattern.weight)
+        for hint in pattern.hints:
+            if hint in folded:
+                break
+        else:
+            continue
+        for start, end in _places(regex, folded):
+            yield hit_of(f"{pattern.family}.any", view, start, end, pattern.weight)
 
 
-def _hit(rule: str, view: View, start: int, end: int, weight: int) -> Hit:
+def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """The spans of all matches, each of which is shorter than _REACH; looked for in one slab after the other."""
+    read = 0
+    for start, end in screen_shape.slabs(text):
+        for match in regex.finditer(text, max(start, read), end + _REACH):
+            if match.start() >= end:
+                break
+            yield match.span()
+            read = match.end()
+
+
+def hit_of(rule: str, view: View, start: int, end: int, weight: int) -> Hit:
+    """A finding at [start, end) of `view`, where that is in the message, and how it reads there."""
     source_start, source_end = view.source_span(start, end)
     room = max(0, (SNIPPET // 2 - (end - start)) // 2)
     excerpt = view.text[max(0, start - room) : min(end + room, start + SNIPPET)]

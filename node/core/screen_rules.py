@@ -229,7 +229,8 @@ PATTERNS: tuple[Pattern, ...] = tuple(
           r"(?:\.env\b|\.ssh/|\bid_rsa|/etc/(?:passwd|shadow)|\.aws/)")),
         ("exfiltration", 650, "![",
          r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,160}[?&]\w{1,20}=(?:[\[{$<]|key|token|secret|password)"),
-        ("jailbreak", 750, "now", r"do anything now\b|\byou are now dan\b"),
+        ("jailbreak", 750, "do anything now", r"do anything now\b"),
+        ("jailbreak", 750, "you are now dan", r"\byou are now dan\b"),
         ("jailbreak", 600, "jailbr", r"jailbreak mode\b"),
     )
 )  # fmt: skip
@@ -254,6 +255,12 @@ ADVICE: dict[str, str] = {
     "jailbreak": "Your text asks the receiver to act without its rules. Describe the work itself.",
     "address": "Your text speaks to any model that reads it. Address the session you mean, as a colleague.",
     "persona": "Your text asks the receiver to play a part without its rules. Describe the work itself.",
+    "exfil": "Your text sends secrets or data elsewhere. Ask for the result you need without them, or have a person"
+    " arrange the access.",
+    "hijack": "Your text turns the receiver to other work than it was given. Open a request of your own for that.",
+    "ask": "Your text asks for something that only a person may grant. The person at the other end is asked.",
+    "credential": "Your text holds a credential. Leave it out: say where it is kept, and let the receiver take it from"
+    " there.",
     "hidden": "Your text holds characters that people cannot see. Write it again as plain visible text.",
     "encoded": "Your text has too many layers of encoding to be checked. Write it in the clear, or attach a file.",
 }

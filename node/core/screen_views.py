@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from node.core import screen_shape
 from node.core.screen_decoders import (
     DECODERS,
     INVISIBLE,
@@ -26,8 +26,10 @@ from node.core.screen_decoders import (
     rotated,
     selector_runs,
     spaced_runs,
+    spelled_out,
     tag_runs,
 )
+from node.core.screen_origin import Origin
 
 CONTEXT = 200  # characters kept on both sides of a decoded run, so that a phrase half in plain text stays whole
 MAX_DEPTH = 2
@@ -38,28 +40,36 @@ _DRAWN_AS = {"ϲ": "c", "Ϲ": "c"}  # where the compatibility form no longer loo
 _WITHOUT_DECOMPOSITION = {
     "ł": "l", "ø": "o", "đ": "d", "ı": "i", "ة": "ه", "ى": "ي", "ـ": "", "’": "'", "‘": "'", "ʼ": "'",
 }  # fmt: skip
-_WORD = re.compile(r"[^\W\d_]{4,30}")
+_WORD_SHORTEST, _WORD_LONGEST = 4, 30
+_WORD = re.compile(rf"[^\W\d_]{{{_WORD_SHORTEST},{_WORD_LONGEST}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """A text to screen. `text` keeps case, `folded` is for matching; both have the same length.
 
-    `starts[i]`, `ends[i]` is the span of the source text behind character i; None means the identity.
+    `flat` and `shaped` are `text` and `folded` as one byte a character, see screen_shape. `origins` leads back to the
+    source text, one step after the other; none at all is the identity.
     """
 
     name: str
     depth: int
     text: str
     folded: str
-    starts: array[int] | None
-    ends: array[int] | None
+    flat: bytes
+    shaped: bytes
+    origins: tuple[Origin, ...]
 
     def source_span(self, start: int, end: int) -> tuple[int, int]:
         """The span of the source behind the non-empty span [start, end) of this view."""
-        if self.starts is None or self.ends is None:
-            return start, end
-        return min(self.starts[start], self.starts[end - 1]), max(self.ends[start], self.ends[end - 1])
+        first, last = self._source_of(start), self._source_of(end - 1)
+        return min(first[0], last[0]), max(first[1], last[1])
+
+    def _source_of(self, index: int) -> tuple[int, int]:
+        start, end = index, index + 1
+        for origin in self.origins:
+            start, end = origin.of(start)[0], origin.of(end - 1)[1]
+        return start, end
 
 
 @lru_cache(maxsize=4096)
@@ -92,96 +102,97 @@ _JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 
 def canonical(text: str) -> View:
     """The plain view of `text`: invisible characters gone, compatibility forms and case folded."""
-    if text.isascii() and not _CONTROL.search(text):
-        return View(name="plain", depth=0, text=text, folded=text.lower(), starts=None, ends=None)
-    text, starts, ends = _syllables_joined(text)
-    forms = {char: _fold_char(char) for char in set(text)}
-    readable_table = {ord(char): form[0] for char, form in forms.items()}
-    folded_table = {ord(char): form[1] for char, form in forms.items()}
+    if not screen_shape.is_odd(text):
+        folded = text.lower()
+        return _plain(text, folded, folded.encode("ascii"), ())
+    plain, odd = screen_shape.parted(text)
+    origins: tuple[Origin, ...] = ()
+    if any(map(_JAMO.search, odd)):
+        text, origins = _syllables_joined(text)
+        plain, odd = screen_shape.parted(text)
+    forms = {char: _fold_char(char) for char in set("".join(odd))}
     irregular = "".join(char for char, form in forms.items() if len(form[1]) != 1)
     if irregular:
-        from_text = array("L")  # the index in `text` behind each character of the view
+        origin = Origin()
         copied = 0
-        for match in re.finditer(f"[{re.escape(irregular)}]", text):
-            from_text.extend(range(copied, match.start()))
-            from_text.extend([match.start()] * len(forms[match.group()][1]))
+        one = re.compile(f"[{re.escape(irregular)}]")
+        for match in (match for slab in screen_shape.slabs(text) for match in one.finditer(text, *slab)):
+            origin.copy(copied, match.start())
+            origin.replace(len(forms[match.group()][1]), match.start(), match.end())
             copied = match.end()
-        from_text.extend(range(copied, len(text)))
-        starts, ends = _composed(from_text, from_text, starts, ends)
-    return View(
-        name="plain",
-        depth=0,
-        text=text.translate(readable_table),
-        folded=text.translate(folded_table),
-        starts=starts,
-        ends=ends,
-    )
+        origin.copy(copied, len(text))
+        origins = (origin, *origins)
+    readable = screen_shape.woven(plain, odd, {ord(char): form[0] for char, form in forms.items()})
+    lowered = [piece.lower() for piece in plain]
+    folded = screen_shape.woven(lowered, odd, {ord(char): form[1] for char, form in forms.items()})
+    shapes = {ord(char): screen_shape.shape_of(form[1]) for char, form in forms.items()}
+    return _plain(readable, folded, screen_shape.woven(lowered, odd, shapes).encode("ascii"), origins)
 
 
-def _composed(
-    first: array[int], last: array[int], starts: array[int] | None, ends: array[int] | None
-) -> tuple[array[int], array[int]]:
-    """The spans behind characters which come from [first[i], last[i]] of a text whose own spans are given."""
-    if starts is None or ends is None:
-        return first, array("L", (index + 1 for index in last))
-    return array("L", map(starts.__getitem__, first)), array("L", map(ends.__getitem__, last))
+def _plain(text: str, folded: str, shaped: bytes, origins: tuple[Origin, ...]) -> View:
+    flat = text.encode("ascii", "replace")
+    return View(name="plain", depth=0, text=text, folded=folded, flat=flat, shaped=shaped, origins=origins)
 
 
-def _syllables_joined(text: str) -> tuple[str, array[int] | None, array[int] | None]:
+def _syllables_joined(text: str) -> tuple[str, tuple[Origin, ...]]:
     """Korean letters written one by one, as some file systems store names, put together into syllables."""
-    if _JAMO.search(text) is None:
-        return text, None, None
     pieces: list[str] = []
-    starts, ends = array("L"), array("L")
+    origin = Origin()
     copied = 0
     for match in _JAMO.finditer(text):
         pieces.extend((text[copied : match.start()], unicodedata.normalize("NFC", match.group())))
-        starts.extend(range(copied, match.start() + 1))
-        ends.extend(range(copied + 1, match.start() + 1))
-        ends.append(match.end())
+        origin.copy(copied, match.start())
+        origin.replace(len(pieces[-1]), match.start(), match.end())
         copied = match.end()
     pieces.append(text[copied:])
-    starts.extend(range(copied, len(text)))
-    ends.extend(range(copied + 1, len(text) + 1))
-    return "".join(pieces), starts, ends
+    origin.copy(copied, len(text))
+    return "".join(pieces), (origin,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lexis:
+    """The words of the rules, as those who look for disguised ones need them.
+
+    `known` says whether a folded word belongs to them; `rotated` and `backwards` are their disguises.
+    """
+
+    known: Callable[[str], bool]
+    rotated: frozenset[str]
+    backwards: frozenset[str]
+
+    @classmethod
+    def of(cls, words: Iterable[str], known: Callable[[str], bool]) -> Lexis:
+        """Of `words`, and of the stems that only `known` knows, none of which is ASCII."""
+        listed = [word for word in words if len(word) >= _WORD_SHORTEST]
+        return cls(known=known, rotated=frozenset(map(rotated, listed)), backwards=frozenset(map(backwards, listed)))
 
 
 class _Builder:
-    """Collects the raw text of a derived view together with the parent span of each of its characters."""
+    """Collects the raw text of a derived view together with what of its parent is behind it."""
 
-    __slots__ = ("ends", "pieces", "starts")
+    __slots__ = ("origin", "pieces")
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
-        self.starts = array("L")
-        self.ends = array("L")
+        self.origin = Origin()
 
     def copy(self, text: str, start: int, end: int) -> None:
         self.pieces.append(text[start:end])
-        self.starts.extend(range(start, end))
-        self.ends.extend(range(start + 1, end + 1))
+        self.origin.copy(start, end)
 
-    def turn_last(self) -> None:
-        """Turn the last copied piece around."""
-        size = len(self.pieces[-1])
-        self.pieces[-1] = self.pieces[-1][::-1]
-        self.starts[-size:] = self.starts[-size:][::-1]
-        self.ends[-size:] = self.ends[-size:][::-1]
+    def turn(self, text: str, start: int, end: int) -> None:
+        self.pieces.append(text[start:end][::-1])
+        self.origin.turn(start, end)
 
     def replace(self, piece: str, start: int, end: int) -> None:
         self.pieces.append(piece)
-        self.starts.extend(array("L", [start]) * len(piece))
-        self.ends.extend(array("L", [end]) * len(piece))
+        self.origin.replace(len(piece), start, end)
 
     def derive(self, parent: View, name: str) -> View:
         own = canonical("".join(self.pieces))
-        starts, ends = self.starts, self.ends
-        if own.starts is not None and own.ends is not None:
-            starts, ends = _composed(own.starts, array("L", (end - 1 for end in own.ends)), starts, ends)
-        if parent.starts is not None:
-            starts, ends = _composed(starts, array("L", (end - 1 for end in ends)), parent.starts, parent.ends)
         layered = name if parent.depth == 0 else f"{parent.name}+{name}"
-        return View(name=layered, depth=parent.depth + 1, text=own.text, folded=own.folded, starts=starts, ends=ends)
+        origins = (*own.origins, self.origin, *parent.origins)
+        return replace(own, name=layered, depth=parent.depth + 1, origins=origins)
 
 
 def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | None:
@@ -197,35 +208,48 @@ def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | 
                 builder.replace("\n\n", copied + CONTEXT - 1, copied + CONTEXT)
             copied = max(copied, start - CONTEXT)
         builder.copy(text, copied, start)
-        builder.replace(piece, start, end)
+        builder.replace(spelled_out(piece), start, end)
         copied = end
     builder.copy(text, copied, min(len(text), copied + CONTEXT))
     return builder.derive(parent, name)
 
 
-def decoded_views(parent: View, known: Callable[[str], bool]) -> Iterator[View]:
-    """The views one layer below `parent`. `known` says whether a folded word belongs to the rule vocabulary."""
+def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
+    """The views one layer below `parent`."""
     if parent.depth >= MAX_DEPTH:
         return
     for name, decode in DECODERS:
-        view = _substituted(parent, name, parent.text, decode(parent.text))
+        view = _substituted(parent, name, parent.text, decode(parent.text, parent.flat))
         if view is not None:
             yield view
     for name, runs in (
-        ("homoglyph", lookalike_runs(parent.folded, known)),
-        ("spaced", spaced_runs(parent.folded)),
-        ("leet", leet_runs(parent.folded, known)),
+        ("homoglyph", lookalike_runs(parent.folded, lexis.known)),
+        ("spaced", spaced_runs(parent.folded, parent.shaped)),
+        ("leet", leet_runs(parent.folded, parent.shaped, lexis.known)),
     ):
         view = _substituted(parent, name, parent.folded, runs)
         if view is not None:
             yield view
     if parent.name.endswith(("rot13", "reversed")):
         return
-    strange = [word for word in set(_WORD.findall(parent.folded)) if not known(word)]
-    for name, undo in (("rot13", rotated), ("reversed", backwards)):
-        view = _transformed(parent, name, undo, {word for word in strange if known(undo(word))})
+    words = _words(parent.folded, parent.shaped)
+    foreign = {word for word in words if not word.isascii() and lexis.known(backwards(word))}
+    for name, undo, disguised in (
+        ("rot13", rotated, words & lexis.rotated),
+        ("reversed", backwards, words & lexis.backwards | foreign),
+    ):
+        view = _transformed(parent, name, undo, {word for word in disguised if not lexis.known(word)})
         if view is not None:
             yield view
+
+
+def _words(folded: str, shaped: bytes) -> set[str]:
+    """The different words of a text that _WORD finds, and perhaps shorter ones."""
+    if not screen_shape.is_plain(shaped):
+        return {match.group() for match in _WORD.finditer(folded)}
+    words = screen_shape.words(shaped)
+    long = [word for word in words if len(word) > _WORD_LONGEST]
+    return words.difference(long).union(*map(_WORD.findall, long))  # the short ones are nobody's disguise
 
 
 def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised: set[str]) -> View | None:
@@ -241,10 +265,10 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
             windows.append((start, end))
     builder = _Builder()
     for start, end in windows:
-        builder.copy(parent.text, start, end)
         if undo is backwards:
-            builder.turn_last()
+            builder.turn(parent.text, start, end)
         else:
+            builder.copy(parent.text, start, end)
             builder.pieces[-1] = undo(builder.pieces[-1])
         builder.replace("\n\n", end - 1, end)
     return builder.derive(parent, name)
@@ -252,9 +276,9 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
 
 def smuggled_views(text: str) -> Iterator[View]:
     """Views of what the invisible characters of a raw text spell: tag letters and variation-selector bytes."""
-    if text.isascii():
+    if text.isascii() or INVISIBLE.search(screen_shape.odd_of(text)) is None:
         return
-    raw = View(name="plain", depth=0, text=text, folded=text, starts=None, ends=None)
+    raw = View(name="plain", depth=0, text=text, folded=text, flat=b"", shaped=b"", origins=())
     for name, decode in (("tags", tag_runs), ("selectors", selector_runs)):
         view = _substituted(raw, name, text, decode(text))
         if view is not None:
@@ -284,7 +308,7 @@ def hidden_runs(text: str) -> Iterator[HiddenRun]:
     """What is hidden in a raw text without honest use, sparing emoji, flags and joiners of scripts that need them."""
     if "\x1b" in text:
         yield from (_hidden("control", m, 400) for m in _ESCAPE_SEQUENCE.finditer(text))
-    if text.isascii():
+    if text.isascii() or INVISIBLE.search(screen_shape.odd_of(text)) is None:
         return
     flags = {m.end() for m in _FLAG.finditer(text)}
     yield from (_hidden("tags", m, 1000) for m in TAGS.finditer(text) if m.end() not in flags)

@@ -1,4 +1,4 @@
-"""A folded text as words, and words as concepts: the lexicon compiled, with one letter for each set of concepts."""
+"""The lexicon compiled: which concepts a word names, with one letter for each set of concepts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from node.core.screen_lexicon import LEXICON, STOP_WORDS
-from node.core.screen_views import fold
+from node.core.screen_views import Lexis, fold
 
-OTHER, STOP, COMMA = " ", "\n", ","  # the letters of a word without a concept, of a sentence's end and of a comma
-_LINK = "http"
-_TOKEN = re.compile(
-    r"[.@]?\w+(?:'\w+)?|,(?=\s)|[，、،]|[.!?:;؟।](?=\s|$)|[。！？]|\n[ \t]*\n|\n[ \t]{0,8}(?:[-*#>]|\d{1,2}[.)])[ \t]"
-)
-_NAME_PART = re.compile(r"[^_]+")
-_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_ALNUM = re.compile("[a-z0-9]+")
+LONG_WORD = 14  # a word of this length may be several, written together
+_WEIGHED_CHARS = 400  # up to here it is weighed up which words a text without blanks consists of
 _REMEMBERED_WORDS, _REMEMBERED_CHARS = 8_192, 32
-_LONG_WORD = 14  # a word of this length may be several, written together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +25,6 @@ class Lexeme:
 
 
 Segment = tuple[int, int, Lexeme | None]  # start and end in the view
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
-    """A view as concepts: `letters[i]` stands for the word `segments[i]`."""
-
-    letters: str
-    segments: Sequence[Segment]
 
 
 def _fits(word: str, entry: str) -> bool:
@@ -78,19 +65,24 @@ class _Vocabulary:
                 self._stems[key[:-1]] = lexeme
             else:
                 self._exact[key] = lexeme
+        # Lexemes in ASCII: the runs of letters and digits which each consists of, and its letter.
+        self.in_runs = [
+            (tuple(_ALNUM.findall(key)), letters[frozenset(names)]) for key, names in concepts.items() if key.isascii()
+        ]
         self.classes: dict[str, str] = {}
         for group, letter in letters.items():
             for name in group:
                 self.classes[name] = self.classes.get(name, "") + letter
         for rows in self._phrases.values():
             rows.sort(key=lambda row: -len(row[0]))
+        self.longest = max(len(row[0]) for rows in self._phrases.values() for row in rows)
         self._stem_heads = {stem[0] for stem in self._stems}
         self._stem_lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
-        self._heads: dict[str, list[tuple[str, Lexeme | None]]] = {}
-        for word, lexeme_or_none in segments.items():
-            self._heads.setdefault(word[0], []).append((word, lexeme_or_none))
-        for candidates in self._heads.values():
-            candidates.sort(key=lambda candidate: -len(candidate[0]))
+        self._written: dict[str, Lexeme | None] = segments
+        lengths: dict[str, set[int]] = {}  # of the words, by their first letter
+        for word in segments:
+            lengths.setdefault(word[0], set()).add(len(word))
+        self._lengths = {head: sorted(found, reverse=True) for head, found in lengths.items()}
 
     def lookup(self, word: str) -> Lexeme | None:
         # A text says the same words over and over, and is read in many views.
@@ -111,6 +103,13 @@ class _Vocabulary:
     def known(self, word: str) -> bool:
         return word in self._parts or self.lookup(word) is not None
 
+    def begins_phrase(self, word: str) -> bool:
+        return word in self._phrases
+
+    def lexis(self) -> Lexis:
+        """The vocabulary as the decoders of whole words use it."""
+        return Lexis.of((*self._parts, *self._exact), self.known)
+
     def phrase(self, words: Sequence[str], at: int) -> tuple[int, Lexeme] | None:
         """The longest phrase that starts at `words[at]`, as (number of words, lexeme)."""
         for parts, lexeme in self._phrases.get(words[at], ()):
@@ -120,87 +119,45 @@ class _Vocabulary:
         return None
 
     def segment(self, text: str, offset: int) -> list[Segment]:
-        """The words of a text without blanks, longest first; six letters between them count as one unknown word."""
+        """The words of a text without blanks; six letters between them count as one unknown word."""
+        fewest = text.isascii() and len(text) <= _WEIGHED_CHARS
         found: list[Segment] = []
-        position = gap = 0
+        gap = 0
+        for start, end in self._best_words(text) if fewest else self._longest_words(text):
+            found.extend((offset + at, offset + min(at + 6, start), None) for at in range(gap, start, 6))
+            found.append((offset + start, offset + end, self._written[text[start:end]]))
+            gap = end
+        return found
+
+    def _longest_words(self, text: str) -> Iterator[tuple[int, int]]:
+        """Of the words that start at a place the longest, then on from its end."""
+        position = 0
         while position < len(text):
-            for word, lexeme in self._heads.get(text[position], ()):
-                if text.startswith(word, position):
-                    found.extend((offset + at, offset + min(at + 6, position), None) for at in range(gap, position, 6))
-                    found.append((offset + position, offset + position + len(word), lexeme))
-                    position = gap = position + len(word)
+            for length in self._lengths.get(text[position], ()):
+                word = text[position : position + length]
+                if word in self._written:
+                    yield position, position + len(word)
+                    position += len(word)
                     break
             else:
                 position += 1
-        return found
+
+    def _best_words(self, text: str) -> Iterator[tuple[int, int]]:
+        """The words that leave the fewest letters over, and of those the fewest words: `do not tell`, not `dono`."""
+        best = [(0, 0, 0)] * (len(text) + 1)  # from a place on: letters left over, words, and the length of the first
+        for at in range(len(text) - 1, -1, -1):
+            best[at] = (best[at + 1][0] + 1, best[at + 1][1], 0)
+            for length in self._lengths.get(text[at], ()):
+                if at + length <= len(text) and text[at : at + length] in self._written:
+                    left, words, _ = best[at + length]
+                    best[at] = min(best[at], (left, words + 1, length))
+        at = 0
+        while at < len(text):
+            length = best[at][2]
+            if length:
+                yield at, at + length
+            at += length or 1
 
 
 VOCABULARY = _Vocabulary()
-
-
-def _tokens(folded: str) -> Iterator[tuple[str, int, int]]:
-    """(word, start, end) of each word of a folded view, with a line feed as the word of a sentence's end."""
-    for match in _TOKEN.finditer(folded):
-        word = match.group()
-        start, end = match.span()
-        if word.isalnum():
-            yield word, start, end
-            continue
-        if word[0] in ".@" and len(word) > 1:
-            glued = start > 0 and folded[start - 1].isalnum()
-            if glued and word[0] == "@":
-                word = _LINK  # a mail address is a place outside, as a link is
-            elif glued or VOCABULARY.lookup(word) is None:
-                word, start = word[1:], start + 1
-        if "_" in word:
-            parts = [(part.group(), start + part.start(), start + part.end()) for part in _NAME_PART.finditer(word)]
-            if len(parts) != 2 or parts[0][0] == "id":  # else an identifier: `system_prompt` is no phrase
-                yield from parts
-                continue
-        if word[0] in ",，、،":
-            word = COMMA
-        elif word == "." or not (word[0].isalnum() or word[0] in "_."):
-            word = STOP
-        yield word, start, end
-
-
-def words_of(folded: str) -> Words:
-    """Cut a folded view into words and sentence ends, and name the concept of each word."""
-    tokens = list(_tokens(folded))
-    names = [token[0] for token in tokens]
-    segments: list[Segment] = []
-    letters: list[str] = []
-    taken = 0  # tokens up to here are part of a phrase already
-    for index, (token, start, end) in enumerate(tokens):
-        if index < taken:
-            continue
-        if token in (STOP, COMMA):
-            letters.append(token)
-            segments.append((start, end, None))
-            continue
-        merged = VOCABULARY.phrase(names, index)
-        if merged is not None:
-            taken = index + merged[0]
-            letters.append(merged[1].letter)
-            segments.append((start, tokens[taken - 1][2], merged[1]))
-            continue
-        lexeme = VOCABULARY.lookup(token)
-        if lexeme is not None or (len(token) < _LONG_WORD and token.isascii()):
-            letters.append(lexeme.letter if lexeme is not None else OTHER)
-            segments.append((start, end, lexeme))
-            continue
-        for segment in _split(token, start):
-            letters.append(segment[2].letter if segment[2] is not None else OTHER)
-            segments.append(segment)
-    return Words(letters="".join(letters), segments=segments)
-
-
-def _split(token: str, start: int) -> list[Segment]:
-    """The segments of a word outside the vocabulary: of a script without blanks, or of several words run together."""
-    if token.isascii() or _UNSPACED.search(token) is None:
-        if len(token) < _LONG_WORD or not token.isalpha():
-            return [(start, start + len(token), None)]
-        segments = VOCABULARY.segment(token, start)
-        covered = sum(end - begin for begin, end, _ in segments if end - begin > 2)
-        return segments if 2 * covered >= len(token) else [(start, start + len(token), None)]
-    return VOCABULARY.segment(token, start)
+LEXIS = VOCABULARY.lexis()

@@ -53,6 +53,7 @@ class StatusView:
     notices_owed: int
     agents_connected: int
     tmux_version: str
+    screen_scores: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

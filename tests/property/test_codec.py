@@ -170,6 +170,7 @@ def test_receipt(exchange: views.ExchangeView, message: views.MessageView, *, re
         notices_owed=COUNT,
         agents_connected=COUNT,
         tmux_version=TEXT,
+        screen_scores=st.lists(BIG, max_size=20).map(tuple),
     )
 )
 def test_status(status: NodeStatus) -> None:

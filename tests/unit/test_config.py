@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from node.config import Config, IdentityConfig, MeshConfig, load
+from node.config import Config, IdentityConfig, MeshConfig, ScreenConfig, load
 from node.core.errors import ErrorCode
 from tests.integration.mesh import refused
 
@@ -44,6 +44,11 @@ def test_keys_go_into_the_keychain_unless_that_is_off(tmp_path: Path) -> None:
     assert (told.identity, told.mesh) == (IdentityConfig(keychain="off"), MeshConfig(port=1))
 
 
+def test_messages_with_credentials_are_withheld_unless_they_are_to_be_redacted(tmp_path: Path) -> None:
+    assert settings(tmp_path, "[screen]").screen == ScreenConfig(credentials="withhold") == Config().screen
+    assert settings(tmp_path, '[screen]\ncredentials = "redact"').screen == ScreenConfig(credentials="redact")
+
+
 def test_without_a_file_there_are_the_defaults(tmp_path: Path) -> None:
     assert load(tmp_path) == Config()
 
@@ -54,7 +59,7 @@ def test_without_a_file_there_are_the_defaults(tmp_path: Path) -> None:
         ("mesh = 3", ("mesh is a section, not 3", "[mesh]")),
         ("limits = 3", ("limits is a section, not 3", "[limits]")),
         ("[[mesh]]\nport = 1", ("mesh is a section", "[mesh]")),
-        ("other = 3", ("'other'", "identity, limits, mesh")),
+        ("other = 3", ("'other'", "identity, limits, mesh, screen")),
         ("[mesh]\nports = 3", ("'ports'", "pairing_port")),
         ('[mesh]\nport = "1"', ("port under [mesh] is a whole number, not '1'",)),
         ("[mesh]\nport = true", ("port under [mesh] is a whole number, not True",)),
@@ -74,6 +79,7 @@ def test_without_a_file_there_are_the_defaults(tmp_path: Path) -> None:
         ('[identity]\nkeychain = "on"', ('keychain under [identity] is "auto" or "off"', "not 'on'")),
         ("[identity]\nkeychain = true", ("keychain under [identity]", "not True")),
         ('[identity]\nkeychain = ["off"]', ("keychain under [identity]", "not ['off']")),
+        ('[screen]\ncredentials = "off"', ('credentials under [screen] is "withhold" or "redact"', "not 'off'")),
         ('[identity]\nkeyring = "off"', ("'keyring' under [identity]", "the settings are: keychain.")),
         ("[mesh\n", ("is not valid TOML",)),
     ],

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from node.broker import Broker
-from node.classifier import RuleScreener
+from node.classifier import Classifier
 from node.core.commands import Report
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
@@ -228,7 +228,7 @@ async def whole_path(path: Path, *, callers: int) -> AsyncIterator[tuple[Case, C
         ledger = Ledger(node=node, clock=SystemClock(), entropy=_entropy, limits=limits)
         bells = ManyBells()
         bells.add(Inbox(store=store, ledger=ledger, limits=limits, place=lambda *_: "").ring)
-        broker = Broker(store=store, screener=RuleScreener(), bells=bells, ledger=ledger, limits=limits)
+        broker = Broker(store=store, screener=Classifier(), bells=bells, ledger=ledger, limits=limits)
         relay = _Relay(store=store, broker=broker, ledger=ledger)
         yield (
             Case(name="relay_single", callers=1, command=relay.report, prepare=relay.stock),

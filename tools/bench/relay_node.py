@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from node.broker import Broker
-from node.classifier import RuleScreener
+from node.classifier import Classifier
 from node.core.limits import Limits
 from node.core.mesh import Peer
 from node.core.relay import Forward, ForwardResult, Item, News, Outcome, RemoteSession
@@ -52,7 +52,7 @@ class Sink:
 
     def __init__(self, log: PlainLog) -> None:
         self._log = log
-        self._screener = RuleScreener()
+        self._screener = Classifier()
         self.screens = False
 
     async def take(self, peer: Peer, forwards: Sequence[Forward]) -> tuple[ForwardResult, ...]:  # noqa: ARG002 - one client
@@ -123,7 +123,7 @@ async def serve(folder: Path) -> None:
     ):
         ledger = Ledger(node=node, clock=clock, entropy=entropy, limits=LIMITS)
         inbox = Inbox(store=store, ledger=ledger, limits=LIMITS, place=lambda *_: "")
-        bells, screener = ManyBells(), RuleScreener()
+        bells, screener = ManyBells(), Classifier()
         broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=LIMITS)
         ingress = Ingress(
             store=store, broker=broker, screener=screener, trust=trust, ledger=ledger, bells=bells, limits=LIMITS,

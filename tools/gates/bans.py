@@ -13,10 +13,11 @@ from tools.gates.findings import Finding
 CORE_STDLIB = frozenset({
     "__future__", "abc", "array", "ast", "base64", "binascii", "bisect", "codecs", "collections", "copy", "dataclasses",
     "datetime", "difflib", "enum", "fnmatch", "fractions", "functools", "hashlib", "heapq", "hmac", "html",
-    "ipaddress", "itertools", "json", "math", "operator", "posixpath", "re", "string", "struct", "textwrap",
-    "types", "typing", "unicodedata", "zlib", "urllib.parse",
+    "io", "ipaddress", "itertools", "json", "math", "operator", "posixpath", "re", "string", "struct", "textwrap",
+    "types", "typing", "unicodedata", "zipfile", "zlib", "urllib.parse",
 })
 # fmt: on
+CORE_OTHERS = frozenset({"numpy"})  # and beside it what only reckons
 CLOCK_CALLS = frozenset({"now", "utcnow", "today", "fromtimestamp"})
 VAGUE_MODULE_NAMES = frozenset({"utils.py", "util.py", "helpers.py", "common.py", "misc.py"})
 LOOP_NAMES = frozenset({"loop", "_loop", "event_loop"})
@@ -26,7 +27,7 @@ def core_purity(path: Path, tree: ast.Module) -> Iterator[Finding]:
     """node/core imports itself and the value part of the standard library, and never asks for the time."""
     for node in ast.walk(tree):
         for name in _imported_modules(node):
-            allowed = name == "node.core" or name.startswith("node.core.") or _is_core_stdlib(name)
+            allowed = name == "node.core" or name.startswith("node.core.") or _may_be_in_core(name)
             if not allowed:
                 message = f"the core may not import {name}: make it an argument, or let an adapter do it"
                 yield Finding(path=path, line=_line(node), rule="core-import", message=message)
@@ -129,8 +130,8 @@ def _is_poll(node: ast.AST) -> bool:
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "until"
 
 
-def _is_core_stdlib(name: str) -> bool:
-    return name in CORE_STDLIB or name.split(".", maxsplit=1)[0] in CORE_STDLIB
+def _may_be_in_core(name: str) -> bool:
+    return name in CORE_STDLIB or name.split(".", maxsplit=1)[0] in CORE_STDLIB | CORE_OTHERS
 
 
 def _is_broad(caught: ast.expr | None) -> bool:

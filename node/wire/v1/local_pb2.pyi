@@ -11,7 +11,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version")
+    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version", "screen_scores")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
@@ -28,6 +28,7 @@ class StatusResponse(_message.Message):
     NOTICES_OWED_FIELD_NUMBER: _ClassVar[int]
     AGENTS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
     TMUX_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_SCORES_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     version: str
     pid: int
@@ -44,7 +45,8 @@ class StatusResponse(_message.Message):
     notices_owed: int
     agents_connected: int
     tmux_version: str
-    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ...) -> None: ...
+    screen_scores: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ..., screen_scores: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from node import shipped
 from node.core.screen import Decision, Field, Verdict, screen
 from node.core.screen_rules import ADVICE, PATTERNS, PHRASES
 
@@ -31,8 +32,9 @@ def test_case(case: dict[str, object]) -> None:
 
 
 def test_every_family_of_the_rules_has_advice() -> None:
-    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {"hidden", "encoded"}
-    assert families == set(ADVICE)
+    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {"hidden", "encoded", "credential", "ask"}
+    learned = set(shipped.scorer().kinds)
+    assert families | learned == set(ADVICE)
 
 
 def test_nothing_to_screen_is_relayed() -> None:
@@ -86,6 +88,12 @@ def test_an_empty_field_does_not_part_its_neighbours() -> None:
 def test_an_attack_behind_a_megabyte_of_ordinary_text_is_found() -> None:
     verdict = judged(text="The parser reads one line at a time and keeps the offset. " * 18_000 + _ATTACK)
     assert verdict.decision is Decision.WITHHOLD
+
+
+@pytest.mark.parametrize("before", [32_755, 32_760, 32_767, 32_768, 65_530])
+def test_a_pattern_is_found_where_two_slabs_meet(before: int) -> None:
+    verdict = judged(text=("row by " * 20_000)[: before - 1] + " do anything now, and say so")
+    assert [(one.rule, one.start) for one in verdict.findings] == [("jailbreak.any", before)]
 
 
 def test_weak_signs_add_up_only_near_one_another() -> None:

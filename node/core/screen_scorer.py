@@ -1,0 +1,253 @@
+"""The learnt half of the screen: how much a text reads like an attack, how much it asks for, and where.
+
+A small network over words: a number for each word, mixed with its neighbours', the strongest of each window, and what
+the windows then say. Total over `str`, deterministic, and linear in the text's length; it keeps no more than one
+stretch of a text in memory at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from node.core.screen_tokens import MAX_CHARS, Alphabet, KnownWords, Tokens
+from node.core.screen_weights import Floats, Weights, read_weights
+
+BLOCK = 16  # tokens; a window is WINDOW blocks, and one begins with every block
+WINDOW = 3
+AROUND = 6  # blocks on each side of a window that make its surroundings
+OVERLAP = 1024  # characters that two stretches of a long text share
+UNIT = 4  # tokens by which a window is shrunk to its payload
+KEPT = 0.7  # of the window's logit a shrunk span may lose
+SHRINK_AT = 100  # per mille; below it nobody is shown the place
+STRONGEST = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """Per mille, calibrated. [start, end) is the likeliest payload in code points; kinds are empty for an empty text.
+
+    `kind` is the likeliest kind of attack and `ask_kind` of request, whatever their scores.
+    """
+
+    injection: int
+    ask: int
+    kind: str
+    ask_kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowScore:
+    start: int
+    end: int
+    injection: int
+    ask: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """`words` are those of the best window without which it would score less, strongest first."""
+
+    scored: Scored
+    windows: tuple[WindowScore, ...]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stretch:
+    """A piece of a text that was read: logits (windows, outputs), features (tokens, ...), parts of hidden inputs."""
+
+    offset: int
+    tokens: Tokens
+    logits: Floats
+    features: Floats
+    inputs: Floats
+
+
+class Scorer:
+    """Judges texts by learnt weights; `withhold_at` and `hold_at` are per mille, as chosen when they were learnt."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._alphabet = Alphabet(weights.classes, weights.folded)
+        self._known = KnownWords(weights.known)
+        self._shifts = [
+            np.uint64(65 - len(table).bit_length()) for table in (weights.words, weights.heads, weights.tails)
+        ]
+        self.kinds = weights.kinds
+        self.version = weights.version
+        self.digest = weights.digest
+        self.withhold_at, self.hold_at = round(float(weights.lines[0])), round(float(weights.lines[1]))
+
+    @classmethod
+    def load(cls, data: bytes) -> Scorer:
+        """The scorer with the weights in `data`; ValueError when they are damaged or of another format."""
+        return cls(read_weights(data))
+
+    def score(self, text: str) -> Scored:
+        """How `text` reads. Pass the text as a person sees it, case and accents kept, once per decoded view."""
+        count, best, loudest, ask_kind = 0, None, -math.inf, 0
+        place, strongest = 0, -math.inf
+        for stretch in self._stretches(text):
+            count += len(stretch.logits)
+            at = int(stretch.logits[:, 0].argmax())
+            if best is None or stretch.logits[at, 0] > loudest:
+                best, place, loudest = stretch, at, float(stretch.logits[at, 0])
+            asks = stretch.logits[:, 1 : 1 + len(self._weights.asks)].max(axis=0)
+            if float(asks.max()) > strongest:
+                strongest, ask_kind = float(asks.max()), int(asks.argmax())
+        if best is None:
+            return Scored(injection=0, ask=0, kind="", ask_kind="", start=0, end=0)
+        injection, ask = self._per_mille(0, loudest, count), self._per_mille(1, strongest, count)
+        first, last = place * BLOCK, min((place + WINDOW) * BLOCK, len(best.tokens))
+        if max(injection, ask) >= SHRINK_AT:
+            first, last = self._shrunk(best, place, first, last)
+        kinds = best.logits[place, 1 + len(self._weights.asks) :]
+        return Scored(
+            injection=injection,
+            ask=ask,
+            kind=self._weights.kinds[int(kinds.argmax())],
+            ask_kind=self._weights.asks[ask_kind],
+            start=best.offset + int(best.tokens.starts[first]),
+            end=best.offset + int(best.tokens.ends[last - 1]),
+        )
+
+    def explain(self, text: str) -> Explanation:
+        """The scores of the windows and the words that made the best of them; slower than `score`."""
+        windows: list[WindowScore] = []
+        words: list[str] = []
+        loudest = -math.inf
+        for stretch in self._stretches(text):
+            starts, ends = stretch.tokens.starts, stretch.tokens.ends
+            for at, row in enumerate(stretch.logits):
+                windows.append(
+                    WindowScore(
+                        start=stretch.offset + int(starts[at * BLOCK]),
+                        end=stretch.offset + int(ends[min((at + WINDOW) * BLOCK, len(starts)) - 1]),
+                        injection=self._per_mille(0, float(row[0]), 1),
+                        ask=self._per_mille(1, float(row[1 : 1 + len(self._weights.asks)].max()), 1),
+                    )
+                )
+            at = int(stretch.logits[:, 0].argmax())
+            if float(stretch.logits[at, 0]) > loudest:
+                loudest = float(stretch.logits[at, 0])
+                words = self._strongest(text, stretch, at)
+        return Explanation(scored=self.score(text), windows=tuple(windows), words=tuple(words))
+
+    # --- a text to logits ---------------------------------------------------------------------------------------------
+
+    def _stretches(self, text: str) -> Iterator[_Stretch]:
+        for offset in range(0, max(1, len(text) - OVERLAP), MAX_CHARS - OVERLAP):
+            tokens = self._alphabet.tokens(text[offset : offset + MAX_CHARS])
+            if len(tokens):
+                features = self._features(self._numbers(tokens))
+                inputs = _windowed(features)
+                yield _Stretch(
+                    offset=offset, tokens=tokens, logits=self._says(inputs), features=features, inputs=inputs
+                )
+
+    def _numbers(self, tokens: Tokens) -> Floats:
+        """What each token stands for, (tokens, width)."""
+        weights = self._weights
+        rows = self._known.rows(tokens.words)
+        known = rows > 0
+        numbers: Floats = weights.fixed[rows]
+        numbers += weights.words[tokens.words >> self._shifts[0]]
+        strange = np.flatnonzero(~known)
+        if len(strange):
+            numbers[strange] += weights.heads[tokens.heads[strange] >> self._shifts[1]]
+            numbers[strange] += weights.tails[tokens.tails[strange] >> self._shifts[2]]
+        return numbers
+
+    def _features(self, numbers: Floats) -> Floats:
+        """What each token is among its neighbours, (tokens, features), none below zero."""
+        size, width = numbers.shape
+        around = np.zeros((size, 3 * width), np.float32)
+        around[1:, :width] = numbers[:-1]
+        around[:, width : 2 * width] = numbers
+        around[:-1, 2 * width :] = numbers[1:]
+        features: Floats = np.matmul(around, self._weights.near, dtype=np.float32)
+        features += self._weights.near_bias
+        np.maximum(features, 0, out=features)
+        return features
+
+    def _says(self, inputs: Floats) -> Floats:
+        hidden = np.maximum(inputs @ self._weights.hidden + self._weights.hidden_bias, 0)
+        return np.asarray(hidden @ self._weights.says + self._weights.says_bias, np.float32)
+
+    def _per_mille(self, row: int, logit: float, windows: int) -> int:
+        slope, offset, correction = (float(value) for value in self._weights.calibration[row])
+        value = slope * (logit - correction * math.log(max(1, windows))) + offset
+        return round(1000 / (1 + math.exp(-min(60.0, max(-60.0, value)))))
+
+    # --- a window to its payload --------------------------------------------------------------------------------------
+
+    def _shrunk(self, stretch: _Stretch, place: int, first: int, last: int) -> tuple[int, int]:
+        """The shortest run of UNITs within a window that still says nearly what the window says."""
+        features = stretch.features[first:last]
+        units = -(-len(features) // UNIT)
+        padded = np.zeros((units * UNIT, features.shape[1]), np.float32)
+        padded[: len(features)] = features
+        blocks = padded.reshape(units, UNIT, -1)
+        spans = [(a, b) for size in range(1, units + 1) for a in range(units - size + 1) for b in (a + size,)]
+        best = blocks.max(axis=1)
+        sums = np.concatenate([np.zeros((1, features.shape[1]), np.float32), np.cumsum(blocks.sum(axis=1), axis=0)])
+        size = features.shape[1]
+        inputs = np.empty((len(spans), 3 * size), np.float32)
+        tops: dict[tuple[int, int], npt.NDArray[np.float32]] = {}
+        for row, (a, b) in enumerate(spans):
+            tops[a, b] = best[a] if b == a + 1 else np.maximum(tops[a, b - 1], best[b - 1])
+            inputs[row, :size] = tops[a, b]
+            # The mean stays that of a whole window, so that a short span is not taken for a dense one.
+            inputs[row, size : 2 * size] = (sums[b] - sums[a]) / len(features)
+        inputs[:, 2 * size :] = stretch.inputs[place, 2 * size :]
+        logits = self._says(inputs)[:, 0]
+        fitting = np.flatnonzero(logits >= logits[-1] - KEPT)
+        a, b = spans[int(fitting[0])]
+        return first + a * UNIT, min(first + b * UNIT, last)
+
+    def _strongest(self, text: str, stretch: _Stretch, place: int) -> list[str]:
+        first, last = place * BLOCK, min((place + WINDOW) * BLOCK, len(stretch.tokens))
+        numbers = self._numbers(stretch.tokens)[first:last]
+        whole = float(self._says(_windowed(self._features(numbers)))[0, 0])
+        losses: list[tuple[float, int]] = []
+        for at in range(len(numbers)):
+            without = numbers.copy()
+            without[at] = 0
+            losses.append((whole - float(self._says(_windowed(self._features(without)))[0, 0]), at))
+        spans = [
+            (
+                stretch.offset + int(stretch.tokens.starts[first + at]),
+                stretch.offset + int(stretch.tokens.ends[first + at]),
+            )
+            for loss, at in sorted(losses, reverse=True)[:STRONGEST]
+            if loss > 0
+        ]
+        return [text[start:end] for start, end in spans]
+
+
+def _windowed(features: Floats) -> Floats:
+    """For each window: the highest of each feature, its mean, and its mean in the surroundings."""
+    size, width = features.shape
+    blocks = max(WINDOW, -(-size // BLOCK))
+    padded = np.zeros((blocks * BLOCK, width), np.float32)
+    padded[:size] = features
+    cut = padded.reshape(blocks, BLOCK, width)
+    best, count = cut.max(axis=1), max(1, -(-size // BLOCK) - WINDOW + 1)
+    sums = np.zeros((blocks + 1, width), np.float32)
+    np.cumsum(cut.sum(axis=1), axis=0, out=sums[1:])
+    inputs = np.empty((count, 3 * width), np.float32)
+    np.maximum(best[:count], best[1 : count + 1], out=inputs[:, :width])
+    np.maximum(inputs[:, :width], best[2 : count + 2], out=inputs[:, :width])
+    start = np.arange(count)
+    for column, low, high in ((1, start, start + WINDOW), (2, start - AROUND, start + WINDOW + AROUND)):
+        low, high = np.maximum(low, 0), np.minimum(high, blocks)
+        tokens = np.minimum(high * BLOCK, size) - low * BLOCK
+        inputs[:, column * width : (column + 1) * width] = (sums[high] - sums[low]) / tokens[:, None]
+    return inputs

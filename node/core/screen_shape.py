@@ -1,0 +1,169 @@
+"""One byte for each character of a text, and cheap questions about what that text can hold at all.
+
+Ordinary text holds next to no disguise. Mapping and searching bytes costs a hundredth of what a regular expression
+does, and what a question rules out needs none. Every answer errs to the side of yes.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Mapping
+
+_PLAIN_RUN = re.compile(r"[\t-\r\x20-\x7e]+")
+_ODD_RUN = re.compile(r"([^\t-\r\x20-\x7e]+)")
+_LETTER, _DIGIT, _OTHER = "\x01", "\x02", "\x03"
+_SLAB = 32_768  # bytes that are cut up in one call, during which no other thread runs
+LONG_RUN = 16  # characters of base64 and base32 without a break, digits of hexadecimal
+
+
+def slabs(text: str | bytes) -> Iterator[tuple[int, int]]:
+    """Stretches to search one after the other: no other thread runs while a regular expression looks at one."""
+    for start in range(0, len(text), _SLAB):
+        yield start, min(start + _SLAB, len(text))
+
+
+def odd_of(text: str) -> str:
+    """What is left of `text` without printable ASCII and blanks."""
+    return "".join(_PLAIN_RUN.sub("", text[start:end]) for start, end in slabs(text))
+
+
+def is_odd(text: str) -> bool:
+    """Whether there is anything but printable ASCII and blanks."""
+    return not text.isascii() or any(_ODD_RUN.search(text, start, end) for start, end in slabs(text))
+
+
+def parted(text: str) -> tuple[list[str], list[str]]:
+    """The stretches of printable ASCII and blanks of a text, and the odd ones between them, one fewer."""
+    plain, odd = [""], list[str]()
+    for start, end in slabs(text):
+        pieces = _ODD_RUN.split(text[start:end])
+        plain[-1] += pieces[0]
+        plain += pieces[2::2]
+        odd += pieces[1::2]
+    return plain, odd
+
+
+def woven(plain: list[str], odd: list[str], table: Mapping[int, str]) -> str:
+    """The parts of a text put together, with odd characters replaced as `table` says, which must hold each."""
+    pieces = [""] * (len(plain) + len(odd))
+    pieces[::2] = plain
+    pieces[1::2] = [piece.translate(table) for piece in odd]
+    return "".join(pieces)
+
+
+def shape_of(text: str) -> str:
+    """For each character one of ASCII: ASCII is itself, another letter, digit or sign stands for all of its kind.
+
+    As bytes this is what the questions below call a shape; and flat is a text with a question mark for each other one.
+    """
+    return text if text.isascii() else "".join(map(_class_of, text))
+
+
+def _class_of(char: str) -> str:
+    if char.isascii():
+        return char
+    if char == "·":
+        return "-"  # it parts spaced letters
+    return _DIGIT if char.isdecimal() else _LETTER if char.isalnum() else _OTHER
+
+
+def _marks(**members: str) -> bytes:
+    """A table for bytes.translate: the members of each class become its letter, every other byte a blank."""
+    table = bytearray(b" " * 256)
+    for mark, chars in members.items():
+        for byte in chars.encode("ascii"):
+            table[byte] = ord(mark)
+    return bytes(table)
+
+
+_IN_BASE64 = _marks(b=string.ascii_letters + string.digits + "+/_-")
+_LONG = b"b" * LONG_RUN
+
+
+def long_runs(text: bytes) -> list[tuple[int, int]]:
+    """The runs of LONG_RUN or more characters of base64, whole. Nothing else is base64 or base32. Of a flat text."""
+    marks = text.translate(_IN_BASE64)
+    found: list[tuple[int, int]] = []
+    start = marks.find(_LONG)
+    while start >= 0:
+        end = marks.find(b" ", start + LONG_RUN)
+        end = end if end >= 0 else len(marks)
+        found.append((start, end))
+        start = marks.find(_LONG, end)
+    return found
+
+
+_HEX_PARTS = _marks(h=string.hexdigits, s=" :,\n", x="x\\")
+_HEX_RUN = re.compile(rb"[hsx]{%d,}" % LONG_RUN)
+_ENOUGH_HEX = b"h" * LONG_RUN
+
+
+def hex_runs(text: bytes) -> Iterator[tuple[int, int]]:
+    """The stretches with LONG_RUN or more digits that only separators and prefixes stand between. Of a flat text."""
+    marks = text.translate(_HEX_PARTS)
+    if _ENOUGH_HEX not in marks.translate(None, b"sx"):
+        return
+    start = 0
+    while start < len(marks):
+        cut = marks.find(b" ", start + _SLAB)
+        end = cut if cut >= 0 else len(marks)
+        for match in _HEX_RUN.finditer(marks, start, end):
+            if match.group().count(b"h") >= LONG_RUN:
+                yield match.span()
+        start = end + 1
+
+
+_SPACED_PARTS = _marks(l=string.ascii_letters + _LETTER, s=" \t.,:;!?'-_*|/~+")
+
+
+def may_be_spaced(shaped: bytes) -> bool:
+    """Whether two letters in a row stand for themselves, as at least three of a spaced word do. Of a shape."""
+    marks = shaped.translate(_SPACED_PARTS)
+    return b"slsls" in marks or b"slssls" in marks or b"slsssls" in marks
+
+
+_LEET_PARTS = _marks(l=string.ascii_lowercase, d="013457@$|", e="!")
+
+
+def may_be_leet(shaped: bytes) -> bool:
+    """Whether a digit or sign stands between letters, or one before two letters. Of a shape in lower case."""
+    marks = shaped.translate(_LEET_PARTS)
+    return b"ldl" in marks or b"lel" in marks or b"dll" in marks
+
+
+def is_plain(shaped: bytes) -> bool:
+    """Whether a shape holds no letter and no digit beyond ASCII."""
+    return _LETTER.encode("ascii") not in shaped and _DIGIT.encode("ascii") not in shaped
+
+
+_LETTER_RUNS = _marks(**{char: char for char in string.ascii_letters})
+_ALNUM_RUNS = _marks(**{char: char for char in string.ascii_letters + string.digits})
+_LEET_RUNS = _marks(**{char: char for char in string.ascii_letters + string.digits + "_@$|+!"})
+
+
+def alnum_runs(shaped: bytes) -> bytes:
+    """A plain shape() with a blank for everything but letters and digits."""
+    return shaped.translate(_ALNUM_RUNS)
+
+
+def words(shaped: bytes) -> set[str]:
+    """The different runs of letters in a plain shape."""
+    return {word.decode("ascii") for word in _different(shaped.translate(_LETTER_RUNS))}
+
+
+def leet_words(shaped: bytes) -> set[str]:
+    """The different runs of letters with digits or signs that are drawn like letters in a plain shape."""
+    runs = _different(shaped.translate(_LEET_RUNS))
+    return {run.decode("ascii") for run in runs if len(run) > 1 and not run.isalpha() and not run.isdigit()}
+
+
+def _different(marks: bytes) -> set[bytes]:
+    found: set[bytes] = set()
+    start = 0
+    while start < len(marks):
+        cut = marks.find(b" ", start + _SLAB)
+        end = cut if cut >= 0 else len(marks)
+        found.update(marks[start:end].split())
+        start = end + 1
+    return found
