@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from node import far_sessions
+from node import far_sessions, incoming
 from node.changes import Changes
 from node.core import relay
 from node.core.delegation import Note
@@ -54,9 +54,19 @@ _WITHHELD: Final = "(its words were withheld by this node's screen)"
 class Egress:
     """Implements ports_relay.Egress, and gives up what waited too long; to be told of every commit."""
 
-    def __init__(self, *, store: Store, screener: Screener, ledger: Ledger, bells: Bells, limits: Limits) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        screener: Screener,
+        ledger: Ledger,
+        bells: Bells,
+        limits: Limits,
+        redacts: bool = False,
+    ) -> None:
         self._store = store
         self._screener = screener
+        self._redacts = redacts
         self._ledger = ledger
         self._bells = bells
         self._limits = limits
@@ -162,12 +172,9 @@ class Egress:
 
     async def take(self, peer: str, items: Sequence[Item]) -> int:
         """What came back; the highest number, all up to it on disk when this returns."""
-        verdicts: dict[int, Verdict] = {}
-        for item in items:
-            if isinstance(item.what, Incoming):
-                verdicts[item.number] = await self._screener.screen(_fields(item.what))
+        checked, verdicts = await incoming.screened(self._screener, items, redacts=self._redacts)
         await self._store.write(
-            lambda tx: [end for item in items for end in self._take(tx, peer, item, verdicts)], self._bells.ring
+            lambda tx: [end for item in checked for end in self._take(tx, peer, item, verdicts)], self._bells.ring
         )
         return max((item.number for item in items), default=0)
 
@@ -385,14 +392,6 @@ def _asked_again(exchange: Exchange, message: Message) -> Exchange:
     if message.kind is not MessageKind.ANSWER or question is None or exchange.status.closed:
         return exchange
     return replace(exchange, status=Status.ASKED, questions=(*exchange.questions, question))
-
-
-def _fields(told: Incoming) -> tuple[Field, ...]:
-    return (
-        Field(name="title", text=told.title),
-        Field(name="text", text=told.text),
-        *(Field(name="file_name", text=file.name) for file in told.files),
-    )
 
 
 def _clock_time(now_us: int) -> str:
