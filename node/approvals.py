@@ -10,9 +10,11 @@ from node.core.approval import Approval, ApprovalKind, Decision, covers
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
+from node.core.model import Address
 from node.core.timeline import Party, Row, RowKind
+from node.holds import Holds
 from node.ledger import Ledger
-from node.ports import Store, Tx
+from node.ports import Bells, Store, Tx
 from node.version import SOFTWARE
 
 _SECOND_US = 1_000_000
@@ -22,8 +24,10 @@ _LISTED = 1_000
 class Approvals:
     """Implements ports.Approvals."""
 
-    def __init__(self, *, store: Store, ledger: Ledger, limits: Limits) -> None:
+    def __init__(self, *, store: Store, bells: Bells, ledger: Ledger, limits: Limits) -> None:
         self._store = store
+        self._bells = bells
+        self._holds = Holds(ledger=ledger, limits=limits)
         self._ledger = ledger
         self._limits = limits
         self._decision = asyncio.Event()
@@ -76,7 +80,9 @@ class Approvals:
         again_us = self._limits.approval_again_s * _SECOND_US
         if mine and mine[0].decision is Decision.DENIED and now - (mine[0].decided_us or now) < again_us:
             return mine[0]
-        waiting = [a for a in tx.approvals(pending=True, limit=_LISTED) if a.session == session]
+        # What others want of it is bounded for itself, or they could keep it from asking.
+        pending = tx.approvals(pending=True, limit=_LISTED)
+        waiting = [a for a in pending if a.session == session and not a.kind.holds_message]
         if len(waiting) >= self._limits.approvals_pending:
             raise MeshError(
                 ErrorCode.LIMIT,
@@ -98,16 +104,21 @@ class Approvals:
         return approval
 
     async def decide(self, wanted: str, decision: Decision) -> Approval:
-        """The person's answer to an open question, by id prefix."""
+        """The person's answer to an open question, by id prefix.
+
+        About a held message it is final, and done in the same transaction: the message goes on, or its sender is told.
+        """
         if not (decision.allows or decision is Decision.DENIED):
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "An answer is once, session, always or deny.")
 
-        def work(tx: Tx) -> Approval:
-            # A no can be taken back: people deny what they wanted to look at first.
-            answerable = {Decision.PENDING, Decision.DENIED}
-            pending = {a.id: a for a in tx.approvals(pending=False, limit=_LISTED) if a.decision in answerable}
-            approval = pending[match_prefix(wanted, pending, what="approval")]
+        def work(tx: Tx) -> tuple[Approval, tuple[Address, ...]]:
+            answerable = {a.id: a for a in tx.approvals(pending=False, limit=_LISTED) if _answerable(a)}
+            approval = answerable[match_prefix(wanted, answerable, what="approval")]
             now = self._ledger.now_us()
+            if approval.kind.holds_message and approval.decision is not Decision.PENDING:
+                return _same(approval, decision), ()
+            if approval.kind.holds_message:
+                return self._holds.answer(tx, approval, decision)
             decided = replace(
                 approval,
                 decision=decision,
@@ -116,9 +127,10 @@ class Approvals:
             )
             tx.put_approval(decided)
             self._row(tx, decided, "denied" if decision is Decision.DENIED else f"allowed_{decision.value}")
-            return decided
+            return decided, ()
 
-        decided = await self._store.write(work)
+        # By the commit itself: whoever asked for this may have gone away meanwhile.
+        decided, _ = await self._store.write(work, lambda done: self._bells.ring(done[1]))
         made, self._decision = self._decision, asyncio.Event()
         made.set()
         return decided
@@ -141,6 +153,28 @@ class Approvals:
             # In words: a whole commit looks like a secret and would be redacted.
             self._ledger.side(words=approval.words),
         )
+
+
+def _answerable(approval: Approval) -> bool:
+    """Whether a person may still say something about it, were it the same once more.
+
+    A no to a call can be taken back: people deny what they wanted to look at first.
+    """
+    return approval.decision in {Decision.PENDING, Decision.DENIED} or approval.kind.holds_message
+
+
+def _same(approval: Approval, decision: Decision) -> Approval:
+    """The approval, if that is what was answered before; WRONG_STATE otherwise: the message's sender was told."""
+    said = Decision.ONCE if approval.decision is Decision.USED else approval.decision
+    if said is decision:
+        return approval
+    words = "withdrawn" if said is Decision.EXPIRED else "denied" if said is Decision.DENIED else "allowed"
+    raise MeshError(
+        ErrorCode.WRONG_STATE,
+        f"{short(approval.id)} was {words} already, and the sender of the message knows. Nothing was changed; have the "
+        "agent ask anew.",
+        {"approval": approval.id, "decision": approval.decision.value},
+    )
 
 
 def _refusal(approval: Approval) -> MeshError:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from node.core.approval import ApprovalKind
+from node.core.approval import Decision as Answer
 from node.core.delegation import Note
 from node.core.effects import Land
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.model import Address
+from node.core.model import Address, Message
+from node.core.screen import Decision, Field, Verdict
 from node.core.transfer import Attachment
+from node.holds import Holds
 from node.ledger import Ledger
-from node.ports import Bells, Store, Tx
+from node.ports import Bells, Reader, Screener, Store, Tx
 from node.ports_work import Approvals, FileStore
 
 _log = logging.getLogger(__name__)
@@ -24,15 +29,35 @@ _log = logging.getLogger(__name__)
 _SECOND_US = 1_000_000
 _BATCH = 32
 # A disk that is full for now may have room later; a file that was changed in the quarantine will not change back.
-_MAY_PASS = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.AUDIT_UNAVAILABLE})
+_MAY_PASS = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.AUDIT_UNAVAILABLE, ErrorCode.SCANNER_UNAVAILABLE})
+
+
+class _Flagged(NamedTuple):
+    """A text in a message's files that the screen does not let pass."""
+
+    name: str
+    field: Field
+    verdict: Verdict
 
 
 class Attachments:
     """Implements ports.Stager, and the worker of the outbox's landings."""
 
     def __init__(
-        self, *, store: Store, files: FileStore, approvals: Approvals, bells: Bells, ledger: Ledger, limits: Limits
+        self,
+        *,
+        store: Store,
+        screener: Screener,
+        files: FileStore,
+        approvals: Approvals,
+        bells: Bells,
+        ledger: Ledger,
+        limits: Limits,
     ) -> None:
+        self._screener = screener
+        self._holds = Holds(ledger=ledger, limits=limits)
+        # Messages whose files were screened and may land, until they have.
+        self._screened: set[str] = set()
         self._store = store
         self._files = files
         self._approvals = approvals
@@ -95,6 +120,8 @@ class Attachments:
             await self._store.write(lambda tx: tx.effect_done(outbox))
             return
         try:
+            if not await self._may_land(outbox, message):
+                return
             await self._files.land(effect.session, message.id, message.files)
         except MeshError as error:
             _log.warning("files of message %s did not land: %s", message.id, error.message)
@@ -104,7 +131,61 @@ class Attachments:
             return
         await self._store.write(lambda tx: self._landed(tx, outbox, effect), self._bells.ring)
 
+    async def _may_land(self, outbox: int, message: Message) -> bool:
+        """Screens the texts in its files, once; False when they are not to land now, and then nothing is owed."""
+        if message.id in self._screened:
+            return True
+        if not await self._store.read(lambda reader: _allowed(reader, message)):
+            flagged = await self._flagged(message)
+            if flagged:
+                decided = await self._store.write(
+                    lambda tx: self._decide(tx, outbox, message.id, flagged), lambda done: self._bells.ring(done[1])
+                )
+                if not decided[0]:
+                    return False
+        self._screened.add(message.id)
+        return True
+
+    async def _flagged(self, message: Message) -> list[_Flagged]:
+        flagged: list[_Flagged] = []
+        async with aclosing(self._files.texts(message.files)) as texts:
+            async for name, text in texts:
+                if text is None:
+                    await self._store.write(lambda tx: self._note(tx, message, "files_unscreened", "screened_files"))
+                    continue
+                field = Field(name="file", text=text)
+                verdict = await self._screener.screen((field,))
+                if verdict.decision in {Decision.HOLD, Decision.WITHHOLD}:
+                    flagged.append(_Flagged(name, field, verdict))
+        return flagged
+
+    def _decide(
+        self, tx: Tx, outbox: int, message_id: str, flagged: Sequence[_Flagged]
+    ) -> tuple[bool, tuple[Address, ...]]:
+        """Whether the message lands in spite of its files, and whom to wake."""
+        message = tx.message(message_id)
+        if message is None or message.ladder.landed_us is not None:
+            tx.effect_done(outbox)
+            return False, ()
+        texts = tuple(one.field for one in flagged)
+        judged = self._holds.judge_files(tx, message, [one.verdict for one in flagged], texts)
+        if not judged.held and not judged.withheld:
+            self._note(tx, message, "files_flagged", judged.policy)
+            return True, ()
+        tx.effect_done(outbox)
+        if judged.held:
+            more = f" and {len(flagged) - 1} more" if len(flagged) > 1 else ""
+            self._holds.hold_files(tx, message, judged, texts, f"{flagged[0].name}{more}")
+        else:
+            self._holds.stop_files(tx, message, judged)
+        exchange = tx.exchange_with(message)
+        return False, (exchange.opener, exchange.worker)
+
+    def _note(self, tx: Tx, message: Message, decision: str, reason: str | None) -> None:
+        self._ledger.outcome(tx, tx.exchange_with(message), message, decision, reason)
+
     def _landed(self, tx: Tx, outbox: int, effect: Land) -> tuple[Address, ...]:
+        self._screened.discard(effect.message)
         tx.effect_done(outbox)
         message = tx.message(effect.message)
         if message is None or message.ladder.landed_us is not None:
@@ -125,6 +206,7 @@ class Attachments:
             tx.put_off(outbox, now + self._limits.tick_s * _SECOND_US)
             return ()
         exchange = tx.exchange_with(message)
+        self._screened.discard(message.id)
         tx.effect_done(outbox)
         tx.set_ladder(message.id, replace(message.ladder, gave_up_us=now, held="files"))
         self._ledger.outcome(tx, exchange, message, "failed", "files")
@@ -134,3 +216,11 @@ class Attachments:
         )
         self._ledger.write_notes(tx, exchange, (Note(to=message.sender, text=text),))
         return (exchange.opener, exchange.worker)
+
+
+def _allowed(reader: Reader, message: Message) -> bool:
+    """Whether the person has let its files pass."""
+    asked = reader.approvals_for(message.id)
+    return any(
+        one.kind is ApprovalKind.MESSAGE_FILE and (one.decision.allows or one.decision is Answer.USED) for one in asked
+    )

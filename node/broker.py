@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from node.core import delegation, policy
@@ -42,10 +42,11 @@ from node.core.model import (
     Status,
 )
 from node.core.relay import Origin
-from node.core.screen import Decision, Verdict
+from node.core.screen import Field, Verdict
 from node.core.screen_credentials import without_credentials
 from node.core.text import well_formed
 from node.core.transfer import Attachment
+from node.holds import Holds, Judged
 from node.ledger import Draft, Ledger, recall
 from node.ledger_rows import side_text
 from node.openings import Openings
@@ -93,6 +94,7 @@ class Broker:
         self._ledger = ledger
         self._limits = limits
         self._openings = Openings(ledger=ledger, limits=limits)
+        self._holds = Holds(ledger=ledger, limits=limits)
         self._refusals: dict[Address, deque[int]] = {}
 
     async def handle(
@@ -172,21 +174,23 @@ class Broker:
 
     def _open(self, tx: Tx, given: _Given) -> tuple[Exchange, Message]:
         command, plan = given.command, given.plan
-        withheld = given.verdict.decision is Decision.WITHHOLD
         if isinstance(command, Delegate) and plan is not None:
             exchange, session = self._openings.delegation(tx, given.actor, command, given.exchange_id, plan)
-            if not withheld:
+            judged = self._judged(tx, exchange, End.OPENER, given, place=session.workspace)
+            if not judged.withheld:
                 tx.put_session(session)
                 tx.put_launch(plan)
                 self._ledger.session_row(tx, session, "reserved")
+            if not judged.withheld and not judged.held:
                 self._ledger.add_effects(tx, (Launch(session=session.id),))
         elif isinstance(command, Request):
             exchange = self._openings.request(tx, given.actor, command, given.exchange_id, given.origin)
+            judged = self._judged(tx, exchange, End.OPENER, given)
         else:
             raise TypeError(command)
-        if withheld:
+        if judged.withheld:
             exchange = delegation.step(exchange, delegation.OpeningWithheld()).exchange
-        return self._ledger.write(tx, exchange, self._draft(given, End.OPENER, None))
+        return self._write(tx, exchange, self._draft(given, End.OPENER, None, judged), judged, given)
 
     def _continue(self, tx: Tx, given: _Given) -> tuple[Exchange, Message]:
         command = given.command
@@ -208,29 +212,39 @@ class Broker:
             )
         # The step is tried even for a text which is then withheld: what does not fit is refused, not recorded.
         step = delegation.step(exchange, _input(command, given.message_id, question))
-        draft = self._draft(given, end, question)
-        if given.verdict.decision is Decision.WITHHOLD:
-            return self._ledger.write(tx, exchange, draft)
-        changed, message = self._ledger.write(tx, step.exchange, draft)
-        self._mark_answered(tx, changed, command, question)
+        judged = self._judged(tx, exchange, end, given)
+        draft = self._draft(given, end, question, judged)
+        if judged.withheld:
+            return self._write(tx, exchange, draft, judged, given)
+        changed, message = self._write(tx, self._holds.stepped(exchange, step.exchange), draft, judged, given)
+        if not message.awaits_approval:
+            self._ledger.answered(tx, changed, message)
         if end is End.WORKER:
             changed = self._mark_opening_read(tx, changed)
         changed = self._ledger.write_notes(tx, changed, step.notes)
+        self._holds.closed(tx, changed)
         self._ledger.add_effects(tx, step.effects)
         return changed, message
 
-    def _draft(self, given: _Given, end: End, reply_to: str | None) -> Draft:
+    def _judged(self, tx: Tx, exchange: Exchange, end: End, given: _Given, place: str = "") -> Judged:
+        return self._holds.judge(tx, exchange, end, _author(given), given.verdict, _texts(given), place=place)
+
+    def _write(
+        self, tx: Tx, exchange: Exchange, draft: Draft, judged: Judged, given: _Given
+    ) -> tuple[Exchange, Message]:
+        return self._holds.write(tx, exchange, draft, judged, _texts(given))
+
+    def _draft(self, given: _Given, end: End, reply_to: str | None, judged: Judged) -> Draft:
         return Draft(
             id=given.message_id,
             kind=MESSAGE_KINDS[type(given.command)],
             sender=end,
-            author=Author.PERSON if given.actor.is_person else Author.SESSION,
+            author=_author(given),
             text=body_of(given.command),
             title=title_of(given.command).strip(),
             reply_to=reply_to,
-            verdict=given.verdict,
             shown=given.shown,
-            files=() if given.verdict.decision is Decision.WITHHOLD else given.files,
+            files=() if judged.withheld else given.files,
         )
 
     def _resolve(self, tx: Tx, actor: Address, command: Command) -> tuple[Exchange, str | None]:
@@ -253,17 +267,6 @@ class Broker:
             mine = undelivered if any(e.end_of(actor) is end for e in undelivered) else mine
         return policy.resolve_exchange(wanted, mine, actor, end=end, tool=tool), None
 
-    def _mark_answered(self, tx: Tx, exchange: Exchange, command: Command, question: str | None) -> None:
-        if question is not None:
-            asked = tx.message(question)
-        elif isinstance(command, Deliver):
-            asked = tx.opening(exchange.id)
-        else:
-            return
-        if asked is not None:
-            tx.set_ladder(asked.id, replace(asked.ladder, answered_us=self._ledger.now_us()))
-            self._ledger.outcome(tx, exchange, asked, "answered")
-
     def _mark_opening_read(self, tx: Tx, exchange: Exchange) -> Exchange:
         """A message of the worker proves that it knows what was asked of it, if that has landed."""
         opening = tx.opening(exchange.id)
@@ -271,6 +274,14 @@ class Broker:
             tx.mark_read(opening.id, self._ledger.now_us())
             self._ledger.outcome(tx, exchange, opening, "read", "implied")
         return exchange
+
+
+def _author(given: _Given) -> Author:
+    return Author.PERSON if given.actor.is_person else Author.SESSION
+
+
+def _texts(given: _Given) -> tuple[Field, ...]:
+    return fields_of(given.command, given.files)
 
 
 def _may_end(exchange: Exchange, command: Command) -> bool:

@@ -8,7 +8,7 @@ from node.codec_values import known, wire_text
 from node.core.approval import ApprovalKind, Decision
 from node.core.errors import ErrorCode, MeshError
 from node.core.views_work import AgentView, ApprovalView, WorkspaceView
-from node.core.workspace import DriverKind, StateCode, Workspace, driver_kind
+from node.core.workspace import DriverKind, ScreenMode, StateCode, Workspace, driver_kind, screen_mode
 from node.wire.v1 import local_pb2 as pb
 
 
@@ -75,6 +75,7 @@ def workspace_to_wire(view: WorkspaceView) -> pb.Workspace:
         state=view.state.value,
         why=wire_text(view.why),
         sessions=view.sessions,
+        screen=view.mode.value,
     )
 
 
@@ -87,7 +88,14 @@ def workspace_from_wire(wire: pb.Workspace) -> WorkspaceView:
         state=known(StateCode, wire.state),
         why=wire.why,
         sessions=wire.sessions,
+        # A node of before there were modes says nothing of them.
+        mode=known(ScreenMode, wire.screen or ScreenMode.BLOCK.value),
     )
+
+
+def mode_from_wire(wire: pb.SetWorkspaceRequest) -> ScreenMode | None:
+    """The mode to change to, None for no change; INVALID_ARGUMENT for what is none."""
+    return screen_mode(wire.screen) if wire.screen else None
 
 
 def agent_to_wire(view: AgentView) -> pb.Agent:

@@ -20,7 +20,7 @@ from node.core.delegation import Note
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.limits import Limits
-from node.core.model import Address, End, Exchange, Message, MessageKind, Status
+from node.core.model import AWAITS_APPROVAL, Address, End, Exchange, Message, MessageKind, Status
 from node.core.relay import (
     Forward,
     ForwardResult,
@@ -35,6 +35,7 @@ from node.core.relay import (
 )
 from node.core.screen import Decision, Field, Verdict
 from node.core.transfer import check_attachments
+from node.holds import Holds
 from node.labels import host_of
 from node.ledger import Draft, Ledger
 from node.ledger_rows import side_text
@@ -55,14 +56,7 @@ class Egress:
     """Implements ports_relay.Egress, and gives up what waited too long; to be told of every commit."""
 
     def __init__(
-        self,
-        *,
-        store: Store,
-        screener: Screener,
-        ledger: Ledger,
-        bells: Bells,
-        limits: Limits,
-        redacts: bool = False,
+        self, *, store: Store, screener: Screener, ledger: Ledger, bells: Bells, limits: Limits, redacts: bool = False
     ) -> None:
         self._store = store
         self._screener = screener
@@ -70,6 +64,7 @@ class Egress:
         self._ledger = ledger
         self._bells = bells
         self._limits = limits
+        self._holds = Holds(ledger=ledger, limits=limits)
         self._queued = Changes()
         # The highest number that may have been on its way to a server, which may hold it: not known before a look.
         self._tried: dict[str, int] = {}
@@ -133,10 +128,11 @@ class Egress:
         tx.crossed((queued.number,))
         now = self._ledger.now_us()
         if result.outcome is Outcome.RELAYED:
-            # Files land there after the message is recorded, and that is told when it is so.
-            landed = message.ladder.landed_us or (None if message.files else now)
-            tx.set_ladder(message.id, replace(message.ladder, landed_us=landed, held=None))
-            self._ledger.outcome(tx, exchange, message, "recorded_there" if message.files else "landed")
+            ladder = relay.ladder_when_taken(message.ladder, result, now, files=bool(message.files))
+            tx.set_ladder(message.id, ladder)
+            later = bool(message.files) or ladder.awaits_approval
+            why = AWAITS_APPROVAL if ladder.awaits_approval else None
+            self._ledger.outcome(tx, exchange, message, "recorded_there" if later else "landed", why)
             if result.status is not None:
                 exchange = after_status(exchange, result.status)
                 tx.put_exchange(exchange)
@@ -223,23 +219,22 @@ class Egress:
                 self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code.value)
             return ()
         reply_to = told.reply_to if told.reply_to and tx.message(told.reply_to) is not None else None
+        author, texts = told.author.far, relay.texts_of(told)
+        judged = self._holds.judge(tx, stepped, End.WORKER, author, verdict, texts)
         draft = Draft(
             id=told.message,
             kind=told.kind,
             sender=End.WORKER,
-            author=told.author.far,
+            author=author,
             text=told.text,
             title=told.title,
             reply_to=reply_to,
-            verdict=verdict,
             shown=side_text(told.text),
-            files=() if verdict.decision is Decision.WITHHOLD else told.files,
+            files=() if judged.withheld else told.files,
         )
-        stepped, message = self._ledger.write(tx, stepped, draft)
-        answered = tx.opening(exchange.id) if told.kind is MessageKind.DELIVER else None
-        if answered is not None and answered.ladder.answered_us is None:
-            tx.set_ladder(answered.id, replace(answered.ladder, answered_us=self._ledger.now_us()))
-            self._ledger.outcome(tx, stepped, answered, "answered")
+        stepped, message = self._holds.write(tx, stepped, draft, judged, texts)
+        if not message.awaits_approval:
+            self._ledger.answered(tx, stepped, message)
         if message.withheld:
             host = host_of(tx, exchange.worker.node)
             text = (

@@ -12,6 +12,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import (
+    OPENING_HELD,
     Address,
     AgentState,
     Author,
@@ -113,14 +114,15 @@ class Exchanges:
             raise await self._store.read(lambda reader: _would_never_end(reader, blocked, cycle))
         with self._waits.blocking(blocked) if seconds else nullcontext():
             receipt = await self._hand_in(call.actor, command, key, blocked.exchange)
-            if receipt.message.withheld or not seconds:
+            # A person may take their time: the caller is told now that they are asked.
+            if receipt.message.unheard or not seconds:
                 return receipt, None
             arrival = await self._inbox.wait(call.actor, call.id, receipt.exchange.id, seconds)
         return await self._fresh(receipt), arrival
 
     async def _wait_for_reply(self, call: Call, receipt: Receipt, seconds: int) -> Arrival | None:
         end = receipt.exchange.end_of(call.actor)
-        if not seconds or receipt.message.withheld or receipt.exchange.status.closed or end is None:
+        if not seconds or receipt.message.unheard or receipt.exchange.status.closed or end is None:
             return None
         blocked = Blocked(who=call.actor, on=receipt.exchange.address(end.other), exchange=receipt.exchange.id)
         return await self._block(call, blocked, seconds, under_way=receipt.message.ladder.read_us is None)
@@ -382,9 +384,9 @@ def _would_never_end(reader: Reader, blocked: Blocked, cycle: tuple[Blocked, ...
     mine, quoted = "", {}
     if waiting is not None:
         newest = [
-            m for m in reader.messages(waiting.id) if not m.withheld and waiting.address(m.recipient) == blocked.who
+            m for m in reader.messages(waiting.id) if not m.unheard and waiting.address(m.recipient) == blocked.who
         ]
-        text = newest[-1].text if newest else waiting.title
+        text = newest[-1].text if newest else "" if waiting.reason == OPENING_HELD else waiting.title
         shown = text if len(text) <= _QUOTE_CHARS else text[: _QUOTE_CHARS - 1] + "…"
         asker = label_of(reader, cycle[-1].who, Author.SESSION)
         mine = f" {asker} is waiting for you in exchange {short(waiting.id)}. Ask or deliver there instead."

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -18,10 +18,11 @@ from node.core import transfer
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
 from node.core.limits import Limits
-from node.core.transfer import Attachment
+from node.core.transfer import Attachment, TextFile
 from node.platform.disk import check_room, disk_error, flush_folder, private_folder
 from node.platform.durability import flush
 from node.platform.parcel import CHUNK_BYTES, Plan, Progress, Surveyor, Unpacker, Watch, pour
+from node.platform.text_files import texts_of
 from node.platform.walk import Reach
 
 T = TypeVar("T")
@@ -83,6 +84,15 @@ class Files:
         folder = self._inbox / session_id / message_id
         async with self._landing:
             return await self._in_thread(lambda watch: self._land(folder, attachments, watch), _keep)
+
+    async def texts(self, attachments: Sequence[Attachment]) -> AsyncGenerator[TextFile, None]:
+        """The texts in them that a screen is to read, one at a time; NOT_FOUND when the quarantine has lost one."""
+        found = texts_of(attachments, self.open, self._limits)
+        try:
+            while (one := await self._in_thread(lambda _: next(found, None), _keep)) is not None:
+                yield one
+        finally:
+            found.close()
 
     def inbox(self, session_id: str) -> tuple[str, ...]:
         """The folder where files for that session land, once there is one: it may pass on what it received."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from node.core.relay import Incoming, Item
-from node.core.screen import Field, Verdict
+from node.core.relay import Incoming, Item, texts_of
+from node.core.screen import Verdict
 from node.core.screen_credentials import without_credentials
 from node.ports import Screener
 
@@ -24,18 +24,10 @@ async def screened(
         told = item.what
         if isinstance(told, Incoming):
             told = _cleaned(told) if redacts else told
-            verdicts[item.number] = await screener.screen(_fields(told))
+            verdicts[item.number] = await screener.screen(texts_of(told))
             told = _cleaned(told) if verdicts[item.number].credentials else told
         checked.append(replace(item, what=told))
     return tuple(checked), verdicts
-
-
-def _fields(told: Incoming) -> tuple[Field, ...]:
-    return (
-        Field(name="title", text=told.title),
-        Field(name="text", text=told.text),
-        *(Field(name="file_name", text=file.name) for file in told.files),
-    )
 
 
 def _cleaned(told: Incoming) -> Incoming:

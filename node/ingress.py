@@ -17,7 +17,7 @@ from node.core import relay
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
-from node.core.model import Address, End, MessageKind, SessionStatus, Status
+from node.core.model import AWAITS_APPROVAL, Address, End, MessageKind, SessionStatus, Status
 from node.core.policy import clean_nickname
 from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
 from node.core.screen import Decision, Field
@@ -122,9 +122,13 @@ class Ingress:
             )
         if forward.files:
             await self._claims.claim(peer.id, forward.files)
-        outcome = Outcome.WITHHELD if receipt.message.withheld else Outcome.RELAYED
-        words = receipt.message.advice if receipt.message.withheld else ""
-        return _result(forward, outcome)._replace(words=words, status=receipt.exchange.status)
+        message = receipt.message
+        outcome = Outcome.WITHHELD if message.withheld else Outcome.RELAYED
+        return _result(forward, outcome)._replace(
+            code=AWAITS_APPROVAL if message.awaits_approval else "",
+            words=message.advice if message.withheld else "",
+            status=receipt.exchange.status,
+        )
 
     async def _origin(self, peer: Peer, forward: Forward) -> Origin:
         if forward.kind is not MessageKind.REQUEST:

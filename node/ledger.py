@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from node.core import relay
+from node.core import holds, relay
 from node.core.commands import Receipt
 from node.core.delegation import Note
 from node.core.effects import Effect, Fetch, Land, Launch, Notify
@@ -16,6 +16,8 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import ID_BYTES, make_id
 from node.core.limits import Limits
 from node.core.model import (
+    AWAITS_APPROVAL,
+    OPENING_HELD,
     Address,
     Author,
     End,
@@ -43,6 +45,7 @@ class Draft:
     """A message about to be written; the ledger gives it its number and times.
 
     `shown` is what the timeline shows of its text, for one that is too long to be redacted while it is written.
+    `policy` is a code of the rule by which the screen's word was not followed.
     """
 
     id: str
@@ -55,6 +58,7 @@ class Draft:
     verdict: Verdict | None = None
     shown: str | None = None
     files: tuple[Attachment, ...] = ()
+    policy: str | None = None
 
 
 class Ledger(LedgerRows):
@@ -84,12 +88,14 @@ class Ledger(LedgerRows):
         return self._clock.wall_us()
 
     def write(self, tx: Tx, exchange: Exchange, draft: Draft) -> tuple[Exchange, Message]:
-        """Writes `draft` as the exchange's next message; a withheld one is recorded and goes no further.
+        """Writes `draft` as the exchange's next message; one withheld or held is recorded and goes no further.
 
-        Gives the exchange with its next number; the caller stores it.
+        Gives the exchange with its next number; the caller stores it. What stands behind a held opening waits with it.
         """
         now = self.now_us()
-        withheld = draft.verdict is not None and draft.verdict.decision is Decision.WITHHOLD
+        decision = draft.verdict.decision if draft.verdict is not None else Decision.RELAY
+        withheld, held = decision is Decision.WITHHOLD, decision is Decision.HOLD
+        waits = not withheld and (held or (exchange.reason == OPENING_HELD and draft.sender is End.OPENER))
         to = exchange.address(draft.sender.other)
         message = Message(
             id=draft.id,
@@ -101,14 +107,15 @@ class Ledger(LedgerRows):
             title=draft.title,
             text=draft.text,
             reply_to=draft.reply_to,
-            snippet=draft.verdict.snippet[:SNIPPET_CHARS] if draft.verdict and withheld else "",
-            advice=draft.verdict.advice if draft.verdict and withheld else "",
+            snippet=draft.verdict.snippet[:SNIPPET_CHARS] if draft.verdict and (withheld or held) else "",
+            advice=_advice(draft.verdict),
             ladder=Ladder(
                 recorded_us=now,
-                screened=draft.verdict.decision.value if draft.verdict else Decision.RELAY.value,
+                screened=decision.value,
                 # Files land first: a message can be read only when all of it is there.
                 # What crosses to another node has landed when that says so.
-                landed_us=None if withheld or draft.files or self.is_far(to) else now,
+                landed_us=None if withheld or waits or draft.files or self.is_far(to) else now,
+                held=AWAITS_APPROVAL if waits else None,
             ),
             files=draft.files,
         )
@@ -116,22 +123,50 @@ class Ledger(LedgerRows):
         tx.put_exchange(exchange)
         tx.add_message(message, to)
         shown = side_text(draft.text) if draft.shown is None else draft.shown
-        side = self._side(tx, exchange, message, "" if withheld else shown)
-        tx.append(self._row(tx, exchange, message, draft.verdict), side)
-        if not withheld and self.is_far(to):
-            if draft.kind in crossing(draft.sender):
-                forward = draft.sender is End.OPENER
+        side = self._side(tx, exchange, message, "" if withheld or held else shown)
+        tx.append(replace(self._row(tx, exchange, message, draft.verdict), policy=draft.policy), side)
+        if not withheld and not waits:
+            self._owe(tx, exchange, message)
+        return exchange, message
+
+    def _owe(self, tx: Tx, exchange: Exchange, message: Message) -> None:
+        """What is to be done for a message that may go on."""
+        now, to = self.now_us(), exchange.address(message.recipient)
+        if self.is_far(to):
+            if message.kind in crossing(message.sender):
+                forward = message.sender is End.OPENER
                 # A client pushes its files; what goes to a client is pulled by it.
-                files = forward and bool(draft.files)
+                files = forward and bool(message.files)
                 tx.queue(to.node, exchange.id, message.id, now, forward=forward, progress=False, files=files)
-        elif not withheld and to.session is not None:
-            if draft.files and self.is_far(exchange.address(draft.sender)) and draft.sender is End.WORKER:
+        elif to.session is not None:
+            if message.files and self.is_far(exchange.address(message.sender)) and message.sender is End.WORKER:
                 tx.add_effect(Fetch(session=to.session, message=message.id), now)
-            elif draft.files:
+            elif message.files:
                 tx.add_effect(Land(session=to.session, message=message.id), now)
             else:
-                self.owe_notice(tx, message, to.session, quiet=draft.kind in _QUIET)
-        return exchange, message
+                self.owe_notice(tx, message, to.session, quiet=message.kind in _QUIET)
+
+    def release(self, tx: Tx, exchange: Exchange, message: Message, *, fetched: bool = False) -> None:
+        """A message that was held goes on, as it would have at once. `fetched`: its files are on this node already."""
+        landed = None if message.files else self.now_us()
+        message = replace(message, ladder=replace(message.ladder, landed_us=landed, held=None))
+        tx.set_ladder(message.id, message.ladder)
+        to = exchange.address(message.recipient)
+        if fetched and to.session is not None:
+            tx.add_effect(Land(session=to.session, message=message.id), self.now_us())
+        else:
+            self._owe(tx, exchange, message)
+
+    def answered(self, tx: Tx, exchange: Exchange, message: Message) -> None:
+        """The question that a message answers, or the opening that it delivers on, is answered by it."""
+        asked = None
+        if message.kind is MessageKind.ANSWER and message.reply_to is not None:
+            asked = tx.message(message.reply_to)
+        elif message.kind is MessageKind.DELIVER:
+            asked = tx.opening(exchange.id)
+        if asked is not None:
+            tx.set_ladder(asked.id, replace(asked.ladder, answered_us=self.now_us()))
+            self.outcome(tx, exchange, asked, "answered")
 
     def is_far(self, address: Address) -> bool:
         """Whether that end is on another node."""
@@ -223,11 +258,12 @@ class Ledger(LedgerRows):
 
     def _row(self, tx: Reader, exchange: Exchange, message: Message, verdict: Verdict | None) -> Row:
         kind = exchange.kind
+        decided, reason = _decision(message, verdict)
         return Row(
             row=RowKind.MESSAGE,
             engine=engine_of(kind),
-            decision="withheld" if message.withheld else "relayed",
-            reason="prompt_injection" if message.withheld else None,
+            decision=decided,
+            reason=reason,
             sw=SOFTWARE,
             msg=message.id,
             conv=exchange.id,
@@ -293,6 +329,23 @@ def recall(reader: Reader, known: tuple[str, str]) -> Receipt:
     if exchange is None or message is None:
         raise MeshError(ErrorCode.NOT_FOUND, "That command was done before, and its exchange has been deleted since.")
     return Receipt(exchange=exchange, message=message, repeated=True)
+
+
+def _decision(message: Message, verdict: Verdict | None) -> tuple[str, str | None]:
+    """A message's decision and its reason, as codes."""
+    if message.withheld:
+        return "withheld", holds.INJECTION if verdict is None else holds.reason_of(verdict)
+    if message.awaits_approval:
+        # What waits behind an opening was not found to be anything.
+        return "held", holds.reason_of(verdict) if message.ladder.screened == Decision.HOLD and verdict else "opening"
+    return "relayed", None
+
+
+def _advice(verdict: Verdict | None) -> str:
+    """What the sender of a withheld message is to do; of a held one, what it does."""
+    if verdict is None or verdict.decision not in {Decision.WITHHOLD, Decision.HOLD}:
+        return ""
+    return verdict.advice if verdict.decision is Decision.WITHHOLD else holds.asks_words(verdict)
 
 
 def _scan(verdict: Verdict | None) -> Scan | None:

@@ -8,6 +8,7 @@ from node.core import delegation
 from node.core.delegation import Note
 from node.core.limits import Limits
 from node.core.model import Address, End, Exchange, MessageKind, Status
+from node.holds import Holds
 from node.ledger import Ledger
 from node.ports import Tx
 
@@ -23,6 +24,7 @@ class Lifecycle:
     def __init__(self, ledger: Ledger, limits: Limits) -> None:
         self._ledger = ledger
         self._limits = limits
+        self._holds = Holds(ledger=ledger, limits=limits)
 
     def ended(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
         """Tells each opener, once an ending, that this worker's agent ended without delivering."""
@@ -51,6 +53,7 @@ class Lifecycle:
     def removed(self, tx: Tx, session_id: str) -> tuple[Exchange, ...]:
         """Fails what this session still owed, and calls off what it had asked for: nobody will read the result."""
         failed = self._step_all(tx, session_id, delegation.WorkerRemoved())
+        self._holds.removed(tx, session_id)
         opener = Address(node=self._ledger.node, session=session_id)
         asked_for = [e for e in tx.exchanges_of(opener, closed=False) if e.opener == opener]
         return (*failed, *(self._call_off(tx, exchange) for exchange in asked_for))
@@ -58,12 +61,15 @@ class Lifecycle:
     def _step_all(self, tx: Tx, session_id: str, given: delegation.Input) -> tuple[Exchange, ...]:
         worker = Address(node=self._ledger.node, session=session_id)
         changed: list[Exchange] = []
-        for exchange in tx.exchanges_of(worker, closed=False):
+        # Also those of which it does not know yet: their openers wait all the same.
+        for exchange in tx.exchanges_of(worker, closed=False, hidden=True):
             if exchange.worker == worker:
                 step = delegation.step(exchange, given)
                 if step.exchange != exchange:
-                    tx.put_exchange(step.exchange)
-                    changed.append(self._ledger.write_notes(tx, step.exchange, step.notes))
+                    stepped = self._holds.stepped(exchange, step.exchange)
+                    tx.put_exchange(stepped)
+                    changed.append(self._ledger.write_notes(tx, stepped, step.notes))
+                    self._holds.closed(tx, stepped)
                     self._ledger.add_effects(tx, step.effects)
         return tuple(changed)
 
@@ -72,8 +78,11 @@ class Lifecycle:
         words = "The session that asked for this was deleted. Stop: nobody will read the result."
         note = Note(to=End.WORKER, text=words, kind=MessageKind.CANCEL)
         gone = replace(step.exchange, status=Status.CANCELLED, reason="opener_removed")
+        gone = self._holds.stepped(exchange, gone)
         self._ledger.add_effects(tx, step.effects)
-        return self._ledger.write_notes(tx, gone, (note,))
+        gone = self._ledger.write_notes(tx, gone, (note,))
+        self._holds.closed(tx, gone)
+        return gone
 
 
 def ends(exchanges: tuple[Exchange, ...]) -> tuple[Address, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 from node import codec_work
 from node.core.approval import Approval
 from node.core.errors import ErrorCode, MeshError
+from node.core.holds import shown_text
 from node.core.ids import short
-from node.core.model import Session
 from node.core.views_work import view_approval, view_workspace
 from node.grpc_setup import grpc
+from node.labels import label_of
 from node.local_door import Door
 from node.ports import Reader, Store
 from node.ports_work import AgentCatalogue, ApprovalDesk, Workspaces, WorkspaceStatus
@@ -48,11 +49,7 @@ class WorkApi:
         listed = await self.approvals.listed(pending=asked.pending)
 
         def work(reader: Reader) -> list[pb.Approval]:
-            known: dict[str, Session | None] = {}
-            for approval in listed:
-                if approval.session not in known:
-                    known[approval.session] = reader.session(approval.session)
-            return [_approval_seen(approval, known[approval.session]) for approval in listed]
+            return [_approval_seen(reader, approval) for approval in listed]
 
         return pb.ListApprovalsResponse(approvals=await self.store.read(work))
 
@@ -68,8 +65,7 @@ class WorkApi:
                 f"No question called {asked.approval[:40]!r} waits for an answer. Give its id, or at least the first 6 "
                 "characters of it; `helio approvals` lists those that wait, with --all also those that are decided.",
             ) from error
-        session = await self.store.read(lambda reader: reader.session(decided.session))
-        return pb.DecideApprovalResponse(approval=_approval_seen(decided, session))
+        return pb.DecideApprovalResponse(approval=await self.store.read(lambda reader: _approval_seen(reader, decided)))
 
     async def _list_workspaces(self, _asked: pb.ListWorkspacesRequest) -> pb.ListWorkspacesResponse:
         listed = await self.workspaces.listed()
@@ -80,7 +76,8 @@ class WorkApi:
         return pb.AddWorkspaceResponse(workspace=_workspace_seen(added))
 
     async def _set_workspace(self, asked: pb.SetWorkspaceRequest) -> pb.SetWorkspaceResponse:
-        changed = await self.workspaces.set(asked.name, dict(asked.settings))
+        mode = codec_work.mode_from_wire(asked)
+        changed = await self.workspaces.set(asked.name, dict(asked.settings), mode)
         return pb.SetWorkspaceResponse(workspace=_workspace_seen(changed))
 
     async def _set_reach(self, asked: pb.SetReachRequest) -> pb.SetReachResponse:
@@ -94,9 +91,14 @@ class WorkApi:
         return pb.ListAgentsResponse(agents=[codec_work.agent_to_wire(view) for view in await self.agents.listed()])
 
 
-def _approval_seen(approval: Approval, session: Session | None) -> pb.Approval:
-    asker = session.label if session is not None else short(approval.session)
-    return codec_work.approval_to_wire(view_approval(approval, asker))
+def _approval_seen(reader: Reader, approval: Approval) -> pb.Approval:
+    message = reader.message(approval.message) if approval.message else None
+    if message is None:
+        session = reader.session(approval.session)
+        asker = session.label if session is not None else short(approval.session)
+        return codec_work.approval_to_wire(view_approval(approval, asker))
+    asker = label_of(reader, reader.exchange_with(message).address(message.sender), message.author)
+    return codec_work.approval_to_wire(view_approval(approval, asker, shown_text(message)))
 
 
 def _workspace_seen(status: WorkspaceStatus) -> pb.Workspace:

@@ -254,11 +254,10 @@ class LocalClient(MeshCalls, MirrorCalls):
         )
         return codec_work.workspace_from_wire(wire.workspace)
 
-    async def set_workspace(self, name: str, settings: Mapping[str, str]) -> WorkspaceView:
-        """Change settings of a workspace; an empty value takes one away."""
-        wire = await self._ask(
-            self._stub.SetWorkspace, lambda: pb.SetWorkspaceRequest(name=name, settings=settings), SLOW_SECONDS
-        )
+    async def set_workspace(self, name: str, settings: Mapping[str, str], screen: str = "") -> WorkspaceView:
+        """Change settings of a workspace, an empty value takes one away, and the mode of its screen if one is given."""
+        request = partial(pb.SetWorkspaceRequest, name=name, settings=settings, screen=screen)
+        wire = await self._ask(self._stub.SetWorkspace, request, SLOW_SECONDS)
         return codec_work.workspace_from_wire(wire.workspace)
 
     async def set_reach(self, name: str, names: Sequence[str] | None) -> WorkspaceView:

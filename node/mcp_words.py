@@ -15,7 +15,7 @@ from node.core.commands import Arrival, Receipt, Taken
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.ids import short
-from node.core.model import Address, Author, Exchange, MessageKind
+from node.core.model import REFUSED_BY_PERSON, Address, Author, Exchange, Message, MessageKind
 from node.core.transfer import line_of
 
 Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
@@ -145,6 +145,8 @@ def receipt_and_arrival(receipt: Receipt, arrival: Arrival | None, me: Address, 
     exchange, message = receipt.exchange, receipt.message
     done = "was recorded before; this is that first result" if receipt.repeated else "is recorded"
     line = f"Your {message.kind.value} {short(message.id)} in exchange {short(exchange.id)} {done}."
+    if message.awaits_approval:
+        line, line_end = f"{line} {_held(message)}", ""
     data: dict[str, Json] = {
         "exchange": exchange.id,
         "status": exchange.status.value,
@@ -161,8 +163,18 @@ def receipt_and_arrival(receipt: Receipt, arrival: Arrival | None, me: Address, 
     return Said(line=f"{line} {came.line}", data=data | dict(came.data))
 
 
+def _held(message: Message) -> str:
+    why = f", because it {message.advice}" if message.advice else ""
+    return (
+        f"It waits for the person at the other end to allow it{why}; nobody has read it. Do not send it again: if they "
+        "allow it, it lands by itself, and if they refuse it, a note tells you. Go on with what does not depend on it."
+    )
+
+
 def _withheld(receipt: Receipt) -> Said:
     message = receipt.message
+    if message.ladder.held == REFUSED_BY_PERSON:
+        return _refused(receipt)
     advice = one_line(message.advice) or "Say it plainly, without text that instructs a model to disregard its rules."
     line = (
         f"Withheld by the node's screen: your {message.kind.value} {short(message.id)} did not reach anybody and stays "
@@ -178,6 +190,26 @@ def _withheld(receipt: Receipt) -> Said:
             "reason": "rules",
             "snippet": message.snippet,
             "rephrase": advice,
+        },
+    }
+    return Said(line=line, data=data, refused=True)
+
+
+def _refused(receipt: Receipt) -> Said:
+    """A call that is made again, of which the person has said no meanwhile."""
+    message = receipt.message
+    why = f", because it {message.advice}" if message.advice else ""
+    line = (
+        f"The person at the other end refused your {message.kind.value} {short(message.id)}{why}: nobody read it. "
+        "Do not send it again."
+    )
+    data: dict[str, Json] = {
+        "refused": ErrorCode.APPROVAL.value,
+        "message": line,
+        "details": {
+            "message": message.id,
+            "exchange": receipt.exchange.id,
+            "status": receipt.exchange.status.value,
         },
     }
     return Said(line=line, data=data, refused=True)

@@ -15,7 +15,7 @@ from typing import Final
 from node.changes import Changes
 from node.core.errors import MeshError
 from node.core.limits import Limits
-from node.core.model import Address, AgentState, Author, Exchange, Session, SessionStatus
+from node.core.model import OPENING_HELD, Address, AgentState, Author, Exchange, Session, SessionStatus
 from node.core.panel import SESSION, PanelRow
 from node.labels import label_of
 from node.ledger_rows import side_text
@@ -35,7 +35,7 @@ class _Seen:
 
     rows: tuple[PanelRow, ...]
     left_out: int
-    # By exchange: how many messages it had, and the newest one's text.
+    # By exchange: when it changed, and its newest text by then. What a person lets through is no new message.
     said: Mapping[str, tuple[int, str]]
 
 
@@ -128,14 +128,14 @@ class DelegationsPanel:
         found.sort(key=lambda one: (one[0], one[1], one[2].id))
         rows = tuple(row for _, _, row in found[:most])
         shown = {row.id for row in rows}
-        numbers = {one.id: one.next_number for one in exchanges if one.id in shown}
+        changes = {one.id: one.changed_us for one in exchanges if one.id in shown}
         return _Seen(
             rows=rows,
             left_out=len(sessions) + reader.panel_exchange_count() - len(rows),
             said={
-                one: (number, reader.last_said(one))
-                for one, number in numbers.items()
-                if words.get(one, (0, ""))[0] != number
+                one: (changed_us, reader.last_said(one))
+                for one, changed_us in changes.items()
+                if words.get(one, (0, ""))[0] != changed_us
             },
         )
 
@@ -156,11 +156,13 @@ def _session_row(session: Session) -> PanelRow:
 
 
 def _exchange_row(reader: Reader, exchange: Exchange) -> PanelRow:
+    held = exchange.reason == OPENING_HELD
     return PanelRow(
         id=exchange.id,
         kind=exchange.kind.value,
-        title=side_text(exchange.title),
-        state=exchange.status.value,
+        # The title may be the words that wait for a person, who reads them elsewhere.
+        title="" if held else side_text(exchange.title),
+        state=OPENING_HELD if held and not exchange.status.closed else exchange.status.value,
         opener=label_of(reader, exchange.opener, Author.SESSION),
         worker=label_of(reader, exchange.worker, Author.SESSION),
         parent=exchange.opener.session or "",
@@ -174,4 +176,4 @@ def _with_word(row: PanelRow, word: tuple[int, str] | None) -> PanelRow:
 
 
 def _previews(said: Mapping[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:
-    return {one: (number, side_text(" ".join(text.split()))) for one, (number, text) in said.items()}
+    return {one: (changed_us, side_text(" ".join(text.split()))) for one, (changed_us, text) in said.items()}

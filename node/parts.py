@@ -209,9 +209,10 @@ async def build(
             redacts=redacts,
         )
         lifecycle = Lifecycle(ledger, limits)
-        approvals = Approvals(store=store, ledger=ledger, limits=limits)
+        approvals = Approvals(store=store, bells=bells, ledger=ledger, limits=limits)
         attachments = Attachments(
             store=store,
+            screener=screener,
             files=files,
             approvals=approvals,
             bells=bells,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -10,9 +10,9 @@ from typing import Protocol
 from node.core.approval import Approval, ApprovalKind, Decision
 from node.core.commands import Delegate, TreeView
 from node.core.model import Address
-from node.core.transfer import Attachment
+from node.core.transfer import Attachment, TextFile
 from node.core.views_work import AgentView
-from node.core.workspace import Workspace, WorkspaceState
+from node.core.workspace import ScreenMode, Workspace, WorkspaceState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,10 @@ class FileStore(Protocol):
     def release(self, attachments: Sequence[Attachment]) -> None: ...
     def inbox(self, session_id: str) -> tuple[str, ...]:
         """The folder where files for that session land, once there is one: it may pass on what it received."""
+        ...
+
+    def texts(self, attachments: Sequence[Attachment]) -> AsyncGenerator[TextFile, None]:
+        """The texts in them that a screen is to read, one at a time."""
         ...
 
     async def land(self, session_id: str, message_id: str, attachments: Sequence[Attachment]) -> tuple[str, ...]: ...
@@ -252,8 +256,8 @@ class Workspaces(Protocol):
         """The new one, checked and its name made clean (`core.workspace.add`); ALREADY_EXISTS for a taken name."""
         ...
 
-    async def set(self, name: str, settings: Mapping[str, str]) -> WorkspaceStatus:
-        """With these settings changed; an empty value takes one away."""
+    async def set(self, name: str, settings: Mapping[str, str], mode: ScreenMode | None = None) -> WorkspaceStatus:
+        """With these settings changed, an empty value takes one away, and with another mode of the screen if given."""
         ...
 
     async def reach(self, name: str, names: Sequence[str] | None) -> WorkspaceStatus:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -78,11 +79,19 @@ class Workrooms:
 
         return await self._status(await self._store.write(work))
 
-    async def set(self, name: str, settings: Mapping[str, str]) -> WorkspaceStatus:
-        """With these settings changed; an empty value takes one away."""
+    async def set(
+        self, name: str, settings: Mapping[str, str], mode: rules.ScreenMode | None = None
+    ) -> WorkspaceStatus:
+        """With these settings changed, an empty value takes one away, and with another mode of the screen if given."""
 
         def work(tx: Tx) -> Workspace:
-            return self._put(tx, rules.change(rules.find(name, tx.workspaces()), settings), "changed")
+            found = rules.find(name, tx.workspaces())
+            changed = rules.change(found, settings)
+            if settings or mode is None:
+                changed = self._put(tx, changed, "changed")
+            if mode is not None:
+                changed = self._put(tx, replace(changed, mode=mode), f"screen_{mode.value}")
+            return changed
 
         return await self._status(await self._store.write(work))
 

@@ -164,6 +164,12 @@ class Books:
     def messages(self, exchange_id: str) -> tuple[Message, ...]:
         return tuple(self.all_messages.get(exchange_id, ()))
 
+    def message(self, message_id: str) -> Message | None:
+        return next((m for messages in self.all_messages.values() for m in messages if m.id == message_id), None)
+
+    def exchange_with(self, message: Message) -> Exchange:
+        return self.all_exchanges[message.exchange]
+
     def unread_counts(self, address: Address) -> tuple[tuple[str, int], ...]:
         count = self.unread_of.get(address, 0)
         return (("x" * 16, count),) if count else ()

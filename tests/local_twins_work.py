@@ -53,8 +53,11 @@ class Places:
     async def add(self, new: Workspace) -> WorkspaceStatus:
         return self.put(workspace.add(new.name, new.driver, dict(new.settings), self.known.values()))
 
-    async def set(self, name: str, settings: Mapping[str, str]) -> WorkspaceStatus:
-        return self.put(workspace.change(workspace.find(name, self.known.values()), settings))
+    async def set(
+        self, name: str, settings: Mapping[str, str], mode: workspace.ScreenMode | None = None
+    ) -> WorkspaceStatus:
+        changed = workspace.change(workspace.find(name, self.known.values()), settings)
+        return self.put(changed if mode is None else replace(changed, mode=mode))
 
     async def reach(self, name: str, names: Sequence[str] | None) -> WorkspaceStatus:
         every = self.known.values()

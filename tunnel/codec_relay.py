@@ -10,7 +10,17 @@ from google.protobuf.message import DecodeError
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
 from node.core.limits import Limits
-from node.core.model import Address, Author, Blocked, MessageKind, SessionStatus, Status
+from node.core.model import (
+    AWAITS_APPROVAL,
+    REFUSED_BY_PERSON,
+    WITHDRAWN,
+    Address,
+    Author,
+    Blocked,
+    MessageKind,
+    SessionStatus,
+    Status,
+)
 from node.core.prompt import HeldReason
 from node.core.relay import (
     FORWARDED,
@@ -31,7 +41,7 @@ T = TypeVar("T")
 
 _NAME_CHARS: Final = 128
 _WORDS_CHARS: Final = 2_000
-_HELD: Final = frozenset({*HeldReason, "files"})
+_HELD: Final = frozenset({*HeldReason, "files", AWAITS_APPROVAL, REFUSED_BY_PERSON, WITHDRAWN})
 _FORWARDED: Final[Mapping[str, MessageKind]] = {kind.value: kind for kind in FORWARDED}
 _ITEMS: Final[Mapping[str, MessageKind]] = {kind.value: kind for kind in ITEMS}
 _AUTHORS: Final[Mapping[str, Author]] = {one.value: one for one in (Author.SESSION, Author.PERSON, Author.NODE)}

@@ -18,6 +18,7 @@ _INDENT: Final = "  "
 _DEEPEST: Final = 8
 _WORDS: Final[Mapping[str, str]] = {
     "starting": "starting",
+    "held": "waits for a person",
     "running": "running",
     "idle": "idle",
     "busy": "busy",

@@ -22,6 +22,8 @@ _SET_IN = "  "
 _KINDS = {
     ApprovalKind.OUTSIDE_FILE: "hand on a file from outside of its folder",
     ApprovalKind.WORKTREE_MERGE: "merge the work of a delegate",
+    ApprovalKind.MESSAGE: "have a message read",
+    ApprovalKind.MESSAGE_FILE: "have a message and its files read",
 }
 _DECISIONS = {
     Decision.ONCE: ("allowed once", Tone.GOOD),
@@ -106,11 +108,14 @@ def _ago(us: int, now_us: int) -> str:
 @click.command("allow", cls=ExampleCommand)
 @approval_argument
 @click.option("--once", is_flag=True, help="This one time (the default); it lapses when it is not used.")
-@click.option("--session", "for_session", is_flag=True, help="This very thing, as long as that session exists.")
+@click.option(
+    "--session", "for_session", is_flag=True,
+    help="This very thing, as long as that session exists: of a message, each time it gets this very text.",
+)  # fmt: skip
 @click.option("--always", is_flag=True, help="This very thing, for every session and from now on.")
 @json_option
 def allow_command(*, approval: str, once: bool, for_session: bool, always: bool, in_json: bool) -> None:
-    """Allow what an agent asked for: exactly that, and nothing that is like it."""
+    """Allow what an agent asked for: exactly that, and nothing that is like it. A held message lands at once."""
     if once + for_session + always > 1:
         message = "--once, --session and --always contradict each other; give one of them. Nothing was decided."
         raise MeshError(ErrorCode.INVALID_ARGUMENT, message)
@@ -123,7 +128,7 @@ def allow_command(*, approval: str, once: bool, for_session: bool, always: bool,
 @approval_argument
 @json_option
 def deny_command(*, approval: str, in_json: bool) -> None:
-    """Deny what an agent asked for; it is told so."""
+    """Deny what an agent asked for; it is told so. A held message is then never read, and that is final."""
     _decide(approval, Decision.DENIED, in_json=in_json)
 
 

@@ -8,12 +8,18 @@ from node.cli.console import Console, Tone
 from node.cli.text import Column, barred, one_line, plural, table
 from node.cli.times import MICRO, age, moment
 from node.core.ids import short
-from node.core.model import End, Kind, MessageKind, Status
+from node.core.model import AWAITS_APPROVAL, REFUSED_BY_PERSON, WITHDRAWN, End, Kind, MessageKind, Status
 from node.core.prompt import HeldReason
 from node.core.views import ConversationView, ExchangeView, LadderView, MessageView
 from node.core.views_work import FileView
 
 ARROW = "->"
+# What stands in the way of a message where no notice does.
+_WITHOUT_NOTICE = {
+    AWAITS_APPROVAL: "held: waits for a person's approval",
+    REFUSED_BY_PERSON: "refused by the person at the other end",
+    WITHDRAWN: "withdrawn before anybody read it",
+}
 _TONES = {
     Status.ASKED: Tone.WARN,
     Status.DELIVERED: Tone.NAME,
@@ -99,9 +105,18 @@ def message_lines(message: MessageView, exchange: ExchangeView, console: Console
         *(f"  file: {file_words(file)}" for file in message.files),
     ]
     if message.withheld:
-        lines.append(console.tint("  withheld by the screen: it reached nobody", Tone.BAD))
+        lines.append(console.tint(f"  {_stopped_by(message)}: it reached nobody", Tone.BAD))
         lines += why_withheld(message, console.columns)
+    elif message.ladder.held == AWAITS_APPROVAL:
+        why = f": it {one_line(message.advice)}" if message.advice else ""
+        lines.append(console.tint(f"  held for a person's approval{why}", Tone.WARN))
+        lines.append("  decide with: helio approvals")
     return [*lines, f"  {ladder_line(message.ladder)}"]
+
+
+def _stopped_by(message: MessageView) -> str:
+    refused = message.ladder.held == REFUSED_BY_PERSON
+    return "refused by the person" if refused else "withheld by the screen"
 
 
 def file_words(file: FileView) -> str:
@@ -117,7 +132,9 @@ def why_withheld(message: MessageView, columns: int | None) -> list[str]:
     lines: list[str] = []
     if message.snippet:
         lines += barred(message.snippet, columns, bar="  stopped at │ ")
-    if message.advice:
+    if message.advice and message.ladder.held == REFUSED_BY_PERSON:
+        lines.append(f"  it {one_line(message.advice)}")
+    elif message.advice:
         lines.append(f"  advice: {one_line(message.advice)}")
     return lines
 
@@ -136,6 +153,9 @@ def ladder_line(ladder: LadderView) -> str:
     reached("turn confirmed", ladder.confirmed_us)
     reached("read", ladder.read_us)
     reached("answered", ladder.answered_us)
+    if words := _WITHOUT_NOTICE.get(ladder.held or ""):
+        rungs.append(words)
+        return "ladder: " + ", ".join(rungs)
     reached(f"gave up after {ladder.notices} notices", ladder.gave_up_us)
     if ladder.held and ladder.read_us is None and ladder.confirmed_us is None:
         rungs.append(f"notice held: {held_words(ladder.held)}")

@@ -19,7 +19,7 @@ from node.cli.options import body, exchange_argument, json_option, question_argu
 from node.cli.text import one_line, plural
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
-from node.core.model import MessageKind, Status
+from node.core.model import AWAITS_APPROVAL, MessageKind, Status
 from node.core.views import THE_PERSON, ConversationView, ExchangeView, MessageView, ReceiptView
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ def _hand_in(
         receipt = await command(node)
         if not in_json:
             _say_receipt(receipt, verb, console)
-        if receipt.message.withheld or receipt.exchange.status.closed or not seconds:
+        if _unheard(receipt) or receipt.exchange.status.closed or not seconds:
             return receipt, None
         latest.append(receipt.exchange)
         return receipt, await _follow_aloud(node, receipt.exchange, seconds, console, quiet=in_json, latest=latest)
@@ -304,7 +304,12 @@ def _hand_in(
 
 def _can_be_waited_for(receipt: ReceiptView) -> bool:
     exchange = receipt.exchange
-    return not receipt.message.withheld and not exchange.status.closed and exchange.opener == THE_PERSON
+    return not _unheard(receipt) and not exchange.status.closed and exchange.opener == THE_PERSON
+
+
+def _unheard(receipt: ReceiptView) -> bool:
+    """Whether nobody reads it for now; one that is held may be, once the person allows it."""
+    return receipt.message.withheld or receipt.message.ladder.held == AWAITS_APPROVAL
 
 
 def _or_say_that_it_goes_on(

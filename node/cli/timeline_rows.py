@@ -13,7 +13,7 @@ from node.core.errors import MeshError
 from node.core.ids import short
 from node.core.views import TimelineRowView
 
-ALARMING = frozenset({"withheld", "refused", "failed", "gave_up"})
+ALARMING = frozenset({"withheld", "refused", "refused_by_person", "failed", "gave_up"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

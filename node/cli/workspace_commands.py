@@ -14,10 +14,15 @@ from node.cli.text import Column, listed, one_line, plural, table
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import DEFAULT_WORKSPACE
 from node.core.views_work import WorkspaceView
-from node.core.workspace import DriverKind, StateCode
+from node.core.workspace import DriverKind, ScreenMode, StateCode
 
 _TONES = {StateCode.ON: Tone.GOOD, StateCode.BROKEN: Tone.BAD, StateCode.STARTING: Tone.WARN}
 
+_FLAGGED = {
+    ScreenMode.BLOCK: "withheld, or held for your approval",
+    ScreenMode.HOLD: "held for your approval",
+    ScreenMode.LOG: "only logged",
+}
 _settings_argument = click.argument("settings", nargs=-1, metavar="[KEY=VALUE...]")
 
 
@@ -36,7 +41,7 @@ def workspace_command() -> None:
 @click.command("list", cls=ExampleCommand)
 @json_option
 def list_command(*, in_json: bool) -> None:
-    """List workspaces: driver, state, running sessions, whom they may ask, settings."""
+    """List workspaces: driver, state, running sessions, the screen's mode, whom they may ask, settings."""
     workspaces = on_node(lambda node: node.workspaces())
     if in_json:
         print_document(plain(workspaces))
@@ -56,6 +61,7 @@ def workspace_table(workspaces: Sequence[WorkspaceView], console: Console) -> li
         Column(heading="DRIVER"),
         Column(heading="STATE"),
         Column(heading="SESSIONS", right=True),
+        Column(heading="SCREEN"),
         Column(heading="MAY ASK", flexible=True, least=12),
         Column(heading="SETTINGS", flexible=True, least=12),
     )
@@ -65,6 +71,7 @@ def workspace_table(workspaces: Sequence[WorkspaceView], console: Console) -> li
             workspace.driver.value,
             workspace.state.value,
             str(workspace.sessions),
+            workspace.mode.value,
             reach_words(workspace),
             one_line(" ".join(f"{key}={value}" for key, value in workspace.settings)),
         )
@@ -100,17 +107,27 @@ def add_command(*, name: str, driver: str, settings: tuple[str, ...], in_json: b
     _show(on_node(lambda node: node.add_workspace(name, driver, pairs)), "is added", in_json=in_json)
 
 
-@examples("helio workspace set sandbox network=on read=", "helio workspace set box timeout=300")
+@examples(
+    "helio workspace set sandbox network=on read=",
+    "helio workspace set box timeout=300",
+    "helio workspace set default --screen hold",
+)
 @click.command("set", cls=ExampleCommand)
 @workspace_argument
 @_settings_argument
+@click.option(
+    "--screen", "mode", type=click.Choice([mode.value for mode in ScreenMode]), default=None,
+    help="Messages to its sessions that the screen flags: block stops attacks and holds what asks for secrets and the "
+    "like for your approval; hold holds all of them; log lets them pass, and only notes them.",
+)  # fmt: skip
 @json_option
-def set_command(*, workspace: str, settings: tuple[str, ...], in_json: bool) -> None:
+def set_command(*, workspace: str, settings: tuple[str, ...], mode: str | None, in_json: bool) -> None:
     """Change settings of a workspace; KEY= with nothing behind it takes one away. Running sessions keep theirs."""
-    if not settings:
-        raise MeshError(ErrorCode.INVALID_ARGUMENT, "Say what to change, as KEY=VALUE. See: helio workspace list")
+    if not settings and mode is None:
+        message = "Say what to change, as KEY=VALUE or with --screen. See: helio workspace list"
+        raise MeshError(ErrorCode.INVALID_ARGUMENT, message)
     pairs = key_values(settings)
-    _show(on_node(lambda node: node.set_workspace(workspace, pairs)), "is changed", in_json=in_json)
+    _show(on_node(lambda node: node.set_workspace(workspace, pairs, mode or "")), "is changed", in_json=in_json)
 
 
 @examples(
@@ -183,6 +200,7 @@ def _show(workspace: WorkspaceView, done: str, *, in_json: bool) -> None:
     else:
         asked = f"only sessions in {listed([name, *(one_line(other) for other in workspace.reach)])}"
     console.say(f"Its sessions may ask {asked}.")
+    console.say(f"What the screen flags on its way to them is {_FLAGGED[workspace.mode]}.")
     if workspace.sessions:
         console.say(f"{plural(workspace.sessions, 'session')} in it keep running as they were started.")
     if workspace.name != DEFAULT_WORKSPACE:

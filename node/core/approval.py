@@ -11,6 +11,13 @@ class ApprovalKind(StrEnum):
 
     OUTSIDE_FILE = "outside_file"
     WORKTREE_MERGE = "worktree_merge"
+    MESSAGE = "message"
+    MESSAGE_FILE = "message_file"
+
+    @property
+    def holds_message(self) -> bool:
+        """Whether a message waits for the answer, and not the call that asked."""
+        return self in {ApprovalKind.MESSAGE, ApprovalKind.MESSAGE_FILE}
 
 
 class Decision(StrEnum):
@@ -34,7 +41,8 @@ class Decision(StrEnum):
 class Approval:
     """One question to the person: may `session` do `kind` with `subject` (a path, a branch)? Times in microseconds.
 
-    `subject` says exactly what was asked for; an approval covers this very subject and nothing that is like it.
+    `subject` says exactly what was asked for; an approval covers this very subject and nothing that is like it. For a
+    held message or its files it is the digest of the text, `session` the one that is to read it, and `message` its id.
     """
 
     id: str
@@ -46,6 +54,7 @@ class Approval:
     asked_us: int
     decided_us: int | None = None
     expires_us: int = 0
+    message: str = ""
 
 
 def covers(approval: Approval, *, kind: ApprovalKind, session: str, subject: str, now_us: int) -> bool:

@@ -61,6 +61,9 @@ class Limits:
     folder_path_bytes: int = 512
     path_chars: int = 1_024
     spare_bytes: int = 67_108_864
+    # Of a message's files, those that are text and no longer than this are screened before they land, up to so many.
+    screened_file_bytes: int = 1_048_576
+    screened_files: int = 64
     # Content that a peer sends: how many unfinished parts of it are kept, and how many messages' worth of bytes that
     # no message has claimed, for how long.
     parcels_per_peer: int = 4

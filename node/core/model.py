@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from node.core.prompt import PaneRef
 from node.core.transfer import Attachment
 
 DEFAULT_WORKSPACE = "default"
+# `Ladder.held` of a message that waits for a person, and once they said no; `withdrawn` when it came to neither.
+AWAITS_APPROVAL: Final = "approval"
+REFUSED_BY_PERSON: Final = "refused_by_person"
+WITHDRAWN: Final = "withdrawn"
+# `Exchange.reason` as long as its opening waits for a person: the worker may not know of it.
+OPENING_HELD: Final = "held"
 
 
 class Kind(StrEnum):
@@ -174,7 +181,8 @@ class Exchange:
     """A delegation or a request: two ends, a status and numbered messages.
 
     `hops` are the labels that the chain of work went through, `questions` the ids of asks not yet answered,
-    `ended_noted` whether the opener was told that the worker's agent ended (once per ending).
+    `ended_noted` whether the opener was told that the worker's agent ended (once per ending). `reason` is why it is
+    closed, or OPENING_HELD as long as its worker may not know of it.
     """
 
     id: str
@@ -221,8 +229,15 @@ class Ladder:
     gave_up_us: int | None = None
 
     @property
+    def awaits_approval(self) -> bool:
+        """Whether it can be read only once the person at the receiving end allows it."""
+        return self.held == AWAITS_APPROVAL and self.landed_us is None
+
+    @property
     def rung(self) -> str:
         """The highest rung that is proven, in words."""
+        if self.held == REFUSED_BY_PERSON:
+            return "refused by the person at the other end"
         if self.screened == "withhold":
             return "withheld"
         if self.answered_us is not None:
@@ -233,6 +248,8 @@ class Ladder:
             return f"gave up after {self.notices} notices"
         if self.confirmed_us is not None:
             return "turn confirmed"
+        if self.awaits_approval:
+            return "held: waits for a person's approval"
         if self.notices:
             return f"noticed {self.notices}"
         if self.landed_us is not None:
@@ -265,8 +282,18 @@ class Message:
 
     @property
     def withheld(self) -> bool:
-        """Whether the screen stopped it."""
+        """Whether the screen stopped it, or the person whom it was held for."""
         return self.ladder.screened == "withhold"
+
+    @property
+    def awaits_approval(self) -> bool:
+        """Whether it can be read only once the person at the receiving end allows it."""
+        return self.ladder.awaits_approval
+
+    @property
+    def unheard(self) -> bool:
+        """Whether its reader may know nothing of it, for good or for now."""
+        return self.withheld or self.awaits_approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,19 @@ from node.core import delegation
 from node.core.commands import Answer, Cancel, Close, Command, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import is_id
-from node.core.model import Author, Blocked, Exchange, Ladder, Message, MessageKind, SessionStatus, Status
+from node.core.model import (
+    AWAITS_APPROVAL,
+    REFUSED_BY_PERSON,
+    Author,
+    Blocked,
+    Exchange,
+    Ladder,
+    Message,
+    MessageKind,
+    SessionStatus,
+    Status,
+)
+from node.core.screen import Field
 from node.core.transfer import Attachment
 
 PROTOCOL: Final = 1
@@ -247,6 +259,26 @@ def item_of(queued: Queued, message: Message, exchange: Exchange) -> Item:
             status=exchange.status,
         ),
     )
+
+
+def texts_of(told: Incoming) -> tuple[Field, ...]:
+    """Every text of an item that can reach a model."""
+    return (
+        Field(name="title", text=told.title),
+        Field(name="text", text=told.text),
+        *(Field(name="file_name", text=file.name) for file in told.files),
+    )
+
+
+def ladder_when_taken(ladder: Ladder, result: ForwardResult, now_us: int, *, files: bool) -> Ladder:
+    """The ladder of a forward that the server has taken; what has been told of it since then stands.
+
+    It has landed with that, but for files, which land later, and for what a person there is asked about.
+    """
+    if ladder.landed_us is not None or ladder.gave_up_us is not None:
+        return ladder if ladder.held == REFUSED_BY_PERSON else replace(ladder, held=None)
+    held = result.code == AWAITS_APPROVAL
+    return replace(ladder, landed_us=None if held or files else now_us, held=AWAITS_APPROVAL if held else None)
 
 
 def ladder_after(ladder: Ladder, told: Progress) -> Ladder:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from node.core.screen_scorer import Scorer
 
 __all__ = [
+    "CREDENTIAL",
     "ENGINE",
     "MAX_FINDINGS",
     "SNIPPET",

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from node.core.errors import Detail, ErrorCode, MeshError
 from node.core.escape import escape
@@ -49,6 +49,13 @@ class Attachment:
     size: int
     folder: bool
     entries: int
+
+
+class TextFile(NamedTuple):
+    """One text in an attachment, called from that one's name on; None in the place of what is too much to be read."""
+
+    name: str
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -111,7 +111,7 @@ class RemovedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LadderView:
-    """How far a message provably got; `rung` is the highest proven one in words, `screened` relay, log or withhold."""
+    """How far a message provably got; `rung` is the highest proven one in words, `screened` the screen's decision."""
 
     rung: str
     recorded_us: int
@@ -153,8 +153,8 @@ class MessageView:
 class ExchangeView:
     """An exchange: its ends as labels and, where they are sessions, ids; the asks not yet answered by message id.
 
-    `messages` counts them; `last_word` begins the newest one (empty if that was withheld), `rung` is how far it got.
-    `branch` is the one on which a delegate works in a worktree of its own.
+    `messages` counts them; `last_word` begins the newest one (empty if nobody may read
+    that), `rung` is how far it got. `branch` is the one on which a delegate works in a worktree of its own.
     """
 
     id: str
@@ -366,7 +366,7 @@ def view_exchange(
     delegate = worker if exchange.kind is Kind.DELEGATION else None
     newest = messages[-1] if messages else None
     # What the screen stopped is shown where it is asked for, not spread over lists.
-    told = newest.text if newest is not None and not newest.withheld else ""
+    told = newest.text if newest is not None and not newest.unheard else ""
     return ExchangeView(
         id=exchange.id,
         kind=exchange.kind,

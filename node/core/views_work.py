@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from node.core.approval import Approval, ApprovalKind, Decision
 from node.core.transfer import Attachment
-from node.core.workspace import DriverKind, StateCode, Workspace, WorkspaceState
+from node.core.workspace import DriverKind, ScreenMode, StateCode, Workspace, WorkspaceState
 
 HASH_SHOWN = 12
 
@@ -36,7 +36,8 @@ class FileView:
 class ApprovalView:
     """A question to the person: may `asker` (@nickname or short id of `session`) do this with `subject`?
 
-    `words` tell it as a sentence without its end. Times are microseconds of UTC, `decided_us` None while it is open.
+    Of a held message `asker` is who wrote it, `subject` its text, and `session` who is to read it. `words` tell it as a
+    sentence without its end. Times are microseconds of UTC, `decided_us` None while it is open.
     """
 
     id: str
@@ -54,7 +55,8 @@ class ApprovalView:
 class WorkspaceView:
     """A workspace as its driver finds it (`why` is empty unless it is broken) and how many sessions run in it.
 
-    `reach` names the workspaces that its sessions may ask besides their own; None is every one, mirrors too.
+    `reach` names the workspaces that its sessions may ask besides their own; None is every one, mirrors too. `mode` is
+    what becomes of a message to them that the screen flags.
     """
 
     name: str
@@ -64,6 +66,7 @@ class WorkspaceView:
     state: StateCode
     why: str
     sessions: int
+    mode: ScreenMode = ScreenMode.BLOCK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +95,14 @@ def view_files(files: Sequence[Attachment], paths: Sequence[str] | None) -> tupl
     )
 
 
-def view_approval(approval: Approval, asker: str) -> ApprovalView:
-    """`approval` as people see it; `asker` is how they call its session."""
+def view_approval(approval: Approval, asker: str, text: str | None = None) -> ApprovalView:
+    """`approval` as people see it; `asker` is how they call who asks, `text` what a held message says."""
     return ApprovalView(
         id=approval.id,
         kind=approval.kind,
         session=approval.session,
         asker=asker,
-        subject=approval.subject,
+        subject=approval.subject if text is None else text,
         words=approval.words,
         decision=approval.decision,
         asked_us=approval.asked_us,
@@ -117,4 +120,5 @@ def view_workspace(workspace: Workspace, state: WorkspaceState, *, sessions: int
         state=state.code,
         why=state.why,
         sessions=sessions,
+        mode=workspace.mode,
     )

@@ -37,6 +37,14 @@ class StateCode(StrEnum):
     BROKEN = "broken"
 
 
+class ScreenMode(StrEnum):
+    """What becomes of a message that the screen flags: stopped or held as the screen says, held at worst, or logged."""
+
+    BLOCK = "block"
+    HOLD = "hold"
+    LOG = "log"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceState:
     """A workspace as its driver finds it; `why` is empty unless it is broken."""
@@ -53,14 +61,14 @@ class Workspace:
     """A place where sessions run. `settings` are sorted pairs, as `checked_settings` makes them.
 
     `reach` names the workspaces whose sessions its own may ask: None is every one, mirrors too, and () only itself.
-    `mode` is what the screen does with a message that it flags; "block" is the one there is.
+    `mode` is what becomes of a message to them that the screen flags.
     """
 
     name: str
     driver: DriverKind
     settings: tuple[tuple[str, str], ...] = ()
     reach: tuple[str, ...] | None = None
-    mode: str = "block"
+    mode: ScreenMode = ScreenMode.BLOCK
 
     @property
     def key(self) -> str:
@@ -189,6 +197,16 @@ def forget(workspace: Workspace, removed: str) -> Workspace:
     if workspace.reach is None or name_key(removed) not in {name_key(name) for name in workspace.reach}:
         return workspace
     return replace(workspace, reach=tuple(name for name in workspace.reach if name_key(name) != name_key(removed)))
+
+
+def screen_mode(mode: str) -> ScreenMode:
+    """The mode of that name; INVALID_ARGUMENT lists those there are."""
+    try:
+        return ScreenMode(mode)
+    except ValueError as error:
+        names = ", ".join(one.value for one in ScreenMode)
+        message = f"{mode[:40]!r} is no mode of the screen. The modes are: {names}. Nothing was changed."
+        raise MeshError(ErrorCode.INVALID_ARGUMENT, message, {"choices": tuple(ScreenMode)}) from error
 
 
 def driver_kind(driver: str) -> DriverKind:

@@ -39,11 +39,13 @@ _BEFORE = (
     "FROM messages AS before WHERE before.exchange = messages.exchange AND before.number < messages.number "
     "AND before.to_node = messages.to_node AND before.to_session = messages.to_session"
 )
-# A message whose files take longer to land is not overtaken by what stands behind it.
+# A message whose files take longer to land is not overtaken by what stands behind it. One that waits for a person
+# is, for that may take days, unless it is the one that says what the exchange is about.
 _UNREAD = (
     "landed_us IS NOT NULL AND read_us IS NULL AND lease IS NULL AND to_node = ? AND to_session = ? AND NOT EXISTS "
     f"(SELECT 1 {_BEFORE} AND before.landed_us IS NULL AND before.gave_up_us IS NULL "
-    "AND before.screened <> 'withhold')"
+    "AND before.screened <> 'withhold' "
+    "AND (COALESCE(before.held, '') <> 'approval' OR before.number = 1))"
 )
 _READABLE_US = f"MAX(landed_us, COALESCE((SELECT MAX(before.landed_us) {_BEFORE}), 0))"
 _CALL_COLUMNS = "id, session, digest, key, state, created_us"
@@ -120,17 +122,18 @@ class SqliteReader(MeshReader, MirrorReader, RelayReader):
         """The exchange that a message belongs to."""
         return exchange_of(self._only(f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE id = ?", message.exchange))
 
-    def exchanges_of(self, address: Address, *, closed: bool) -> tuple[Exchange, ...]:
+    def exchanges_of(self, address: Address, *, closed: bool, hidden: bool = False) -> tuple[Exchange, ...]:
         """Exchanges that `address` is an end of and may know of, newest change first.
 
-        One whose opening was withheld exists for its opener only.
+        One whose opening was withheld, or waits for a person, exists for its opener only; with `hidden` for both.
         """
         node, session, still = *address_values(address), "" if closed else "AND closed = 0"
+        known = "" if hidden else "AND COALESCE(reason, '') NOT IN ('withheld', 'held')"
         rows = self._all(
             f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE opener_session = ? AND opener_node = ? {still} UNION ALL "
             f"SELECT {EXCHANGE_COLUMNS} FROM exchanges WHERE worker_session = ? AND worker_node = ? {still} "
             "AND NOT (opener_session = worker_session AND opener_node = worker_node) "
-            "AND COALESCE(reason, '') <> 'withheld' ORDER BY changed_us DESC, id",
+            f"{known} ORDER BY changed_us DESC, id",
             session,
             node,
             session,
@@ -290,6 +293,20 @@ class SqliteReader(MeshReader, MirrorReader, RelayReader):
         )
         return tuple(_approval_of(row) for row in rows)
 
+    def approvals_for(self, message_id: str) -> tuple[Approval, ...]:
+        """What was asked about a message that is or was held, newest first."""
+        rows = self._all("SELECT * FROM approvals WHERE message = ? ORDER BY asked_us DESC, id", message_id)
+        return tuple(_approval_of(row) for row in rows)
+
+    def holds_of(self, session_id: str) -> tuple[Approval, ...]:
+        """What the person is asked about messages to a session, oldest first."""
+        rows = self._all(
+            "SELECT * FROM approvals WHERE session = ? AND decision = 'pending' AND message <> '' "
+            "ORDER BY asked_us, id",
+            session_id,
+        )
+        return tuple(_approval_of(row) for row in rows)
+
     def owed_since(self, session_id: str, since_us: int) -> tuple[Message, ...]:
         """Unread messages for a session that came, or came back, since then and since its agent was started."""
         rows = self._all(
@@ -396,4 +413,5 @@ def _approval_of(row: sqlite3.Row) -> Approval:
         asked_us=row["asked_us"],
         decided_us=row["decided_us"],
         expires_us=row["expires_us"],
+        message=row["message"],
     )

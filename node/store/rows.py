@@ -25,7 +25,7 @@ from node.core.model import (
 from node.core.policy import nickname_key
 from node.core.prompt import PaneRef
 from node.core.transfer import Attachment
-from node.core.workspace import DriverKind, Workspace
+from node.core.workspace import DriverKind, ScreenMode, Workspace
 from node.ports_work import Worktree
 
 SqlValue = str | int | bytes | None
@@ -236,7 +236,7 @@ def workspace_values(workspace: Workspace) -> tuple[SqlValue, ...]:
         workspace.driver.value,
         json.dumps(workspace.settings),
         None if workspace.reach is None else json.dumps(workspace.reach),
-        workspace.mode,
+        workspace.mode.value,
     )
 
 
@@ -247,7 +247,7 @@ def workspace_of(row: sqlite3.Row) -> Workspace:
         driver=DriverKind(row["driver"]),
         settings=tuple((key, value) for key, value in json.loads(row["settings"])),
         reach=None if row["reach"] is None else tuple(json.loads(row["reach"])),
-        mode=row["mode"],
+        mode=ScreenMode(row["mode"]),
     )
 
 

@@ -108,7 +108,7 @@ class SqliteTx(SqliteReader, MeshTx, MirrorTx, RelayTx):
     def put_approval(self, approval: Approval) -> None:
         """Inserts or replaces an approval."""
         self._db.execute(
-            "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 approval.id,
                 approval.kind.value,
@@ -119,6 +119,7 @@ class SqliteTx(SqliteReader, MeshTx, MirrorTx, RelayTx):
                 approval.asked_us,
                 approval.decided_us,
                 approval.expires_us,
+                approval.message,
             ),
         )
 

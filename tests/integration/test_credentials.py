@@ -37,7 +37,7 @@ async def test_a_request_with_a_token_is_withheld_and_the_token_kept_nowhere(tmp
         (row,) = await mesh.rows(decision="withheld")
         scan = row["scan"]
         assert isinstance(scan, dict)
-        assert scan["rules"] == ["credential.github"]
+        assert (row["reason"], scan["rules"]) == ("credential", ["credential.github"])
         await mesh.tick()
         kept = stored(tmp_path)
         assert b"Deploy" in kept or b"Push the tag" in kept

@@ -11,7 +11,7 @@ from node.core.approval import Approval, ApprovalKind, Decision
 from node.core.errors import ErrorCode
 from node.core.model import End, Kind, Ladder
 from node.core.transfer import Attachment
-from node.core.workspace import DriverKind, StateCode, WorkspaceState
+from node.core.workspace import DriverKind, ScreenMode, StateCode, WorkspaceState
 from node.grpc_setup import grpc
 from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import LocalServiceStub
@@ -65,6 +65,31 @@ async def test_only_what_a_person_may_say_is_a_decision(tmp_path: Path, said: st
 
 
 @played
+async def test_a_question_about_a_message_shows_who_wrote_it_and_all_of_it(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    worker = node.desk.put(session(2))
+    one = exchange("e", worker, kind=Kind.DELEGATION)
+    node.put(one)
+    held = message(one, 1, sender=End.WORKER, title="Key", text=HOSTILE + "x" * 20_000, files=(FILE,))
+    node.books.all_messages[one.id] = [held]
+    words = "A deliver from @nick2 to @boss asks for secrets"
+    asked = approval(
+        "a", kind=ApprovalKind.MESSAGE, session="boss" * 4, subject="ab" * 32, words=words, message=held.id
+    )
+    node.questions.known = [asked]
+    async with node.up() as client:
+        (shown,) = await client.approvals()
+        decided = await client.decide_approval("a" * 16, Decision.SESSION)
+    assert (shown.asker, shown.session, shown.kind, shown.words) == (
+        "@nick2", "boss" * 4, ApprovalKind.MESSAGE, words,
+    )  # fmt: skip
+    assert shown.subject.startswith(f"Key\n{HOSTILE}xxx")
+    assert f"more characters in message 1 of exchange {one.id[:8]}]" in shown.subject
+    assert "[file: report ü.pdf, 1,099,511,627,776 bytes]" in shown.subject
+    assert (decided.subject, decided.asker) == (shown.subject, "@nick2")
+
+
+@played
 async def test_workspaces_from_first_to_last(tmp_path: Path) -> None:
     node = Node(tmp_path)
     async with node.up() as client:
@@ -75,6 +100,12 @@ async def test_workspaces_from_first_to_last(tmp_path: Path) -> None:
         assert (await refusal(client.add_workspace("BÜRO", "host", {}))).code is ErrorCode.ALREADY_EXISTS
         assert (await refusal(client.add_workspace("x", "docker", {}))).code is ErrorCode.INVALID_ARGUMENT
         assert (await client.set_workspace("büro", {"read": "", "network": "on"})).settings == (("network", "on"),)
+        assert (await client.set_workspace("büro", {}, "log")).mode is ScreenMode.LOG
+        kept = await client.set_workspace("büro", {"network": "on"})
+        assert (kept.mode, kept.settings) == (ScreenMode.LOG, (("network", "on"),))
+        wrong = await refusal(client.set_workspace("büro", {}, "off"))
+        assert (wrong.code, "block, hold, log" in wrong.message) == (ErrorCode.INVALID_ARGUMENT, True)
+        assert [one.mode for one in await client.workspaces()] == [ScreenMode.BLOCK, ScreenMode.LOG]
         assert (await refusal(client.set_workspace("nowhere", {"network": "on"}))).code is ErrorCode.NOT_FOUND
         assert (await client.set_reach("Büro", ())).reach == ()
         assert (await client.set_reach("Büro", ("default",))).reach == ("default",)

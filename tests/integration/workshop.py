@@ -31,6 +31,7 @@ from node.files import Files
 from node.grounds import Grounds
 from node.launcher import Launcher
 from node.lifecycle import Lifecycle
+from node.ports import Screener
 from node.screening import Reasons
 from node.sessions import Sessions
 from node.workrooms import Workrooms
@@ -158,6 +159,7 @@ class Workshop:
     workrooms: Workrooms
     launcher: Launcher
     sessions: Sessions
+    screener: Screener
 
     @classmethod
     async def open(
@@ -169,20 +171,22 @@ class Workshop:
         limits: Limits | None = None,
         clock: ManualClock | None = None,
         entropy: CountedEntropy | None = None,
+        screener: Screener | None = None,
     ) -> Workshop:
         """Composes the parts as the daemon does, over the home and the terminals that there are."""
         home = path / "home"
         home.mkdir(mode=0o700, exist_ok=True)
         limits = limits or Limits(approval_wait_s=1, spare_bytes=1, resume_proof_s=1)
         mesh = await Mesh.open(
-            home / "node.db", limits=limits, clock=clock, entropy=entropy, resumable=RESUMABLE
+            home / "node.db", limits=limits, clock=clock, entropy=entropy, resumable=RESUMABLE, screener=screener
         )  # fmt: skip
+        screener = screener or RuleScreener()
         terminals, drivers = terminals or TwinTerminals(), drivers or TwinDrivers()
         store, ledger, bells = mesh.store, mesh.ledger, mesh.bells
         files = Files(home=home, limits=limits)
-        approvals = Approvals(store=store, ledger=ledger, limits=limits)
+        approvals = Approvals(store=store, bells=bells, ledger=ledger, limits=limits)
         attachments = Attachments(
-            store=store, files=files, approvals=approvals, bells=bells, ledger=ledger, limits=limits
+            store=store, screener=screener, files=files, approvals=approvals, bells=bells, ledger=ledger, limits=limits
         )
         grounds = Grounds(
             store=store, screener=RuleScreener(), trees=Worktrees(home, limits), approvals=approvals, ledger=ledger,
@@ -213,6 +217,7 @@ class Workshop:
         return cls(
             home=home, mesh=mesh, terminals=terminals, drivers=drivers, files=files, approvals=approvals,
             attachments=attachments, grounds=grounds, workrooms=workrooms, launcher=launcher, sessions=sessions,
+            screener=screener,
         )  # fmt: skip
 
     async def reopened(self) -> Workshop:
@@ -222,7 +227,7 @@ class Workshop:
         self.terminals.kills_node = False
         return await Workshop.open(
             self.home.parent, terminals=self.terminals, drivers=self.drivers, limits=mesh.limits, clock=mesh.clock,
-            entropy=mesh.entropy,
+            entropy=mesh.entropy, screener=self.screener,
         )  # fmt: skip
 
     async def seat(self, nickname: str, cwd: Path, env: Mapping[str, str] | None = None, **changes: object) -> Agent:

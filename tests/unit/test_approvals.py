@@ -18,7 +18,7 @@ LONG = 600.0
 
 
 def desk(mesh: Mesh) -> Approvals:
-    return Approvals(store=mesh.store, ledger=mesh.ledger, limits=mesh.limits)
+    return Approvals(store=mesh.store, bells=mesh.bells, ledger=mesh.ledger, limits=mesh.limits)
 
 
 async def asked(

@@ -8,11 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from node.core.approval import Decision
 from node.core.commands import Deliver, Steer
 from node.core.limits import Limits
 from node.core.model import AgentState, SessionStatus
 from node.core.panel import PanelRow
 from node.panel import DelegationsPanel
+from tests.holds_stage import SECRET as HELD
+from tests.holds_stage import AskingScreener, Person
 from tests.integration.mesh import INJECTION, Mesh, running, scenario
 from tests.waiting import until
 
@@ -89,6 +92,25 @@ async def test_withheld_texts_and_secrets_are_never_in_it(tmp_path: Path) -> Non
             assert "previous instructions" not in repr(panel.rows)
             assert SECRET not in repr(panel.rows)
             assert panel.left_out == 0
+
+
+@scenario
+async def test_what_waits_for_a_person_is_named_and_not_shown(tmp_path: Path) -> None:
+    async with running(tmp_path, screener=AskingScreener()) as mesh:
+        lead, hand, person = await mesh.seat("lead"), await mesh.seat("hand"), Person.at(mesh)
+        opening = await lead.request(hand, HELD)
+        spoken = await lead.request(hand, "Which port?")
+        await lead.send(Steer(exchange=spoken.exchange.id, text=HELD))
+        async with shown(mesh) as panel:
+            row = by_id(panel)[opening.exchange.id]
+            assert (row.state, row.title, row.last_word, row.worker) == ("held", "", "", "@hand")
+            assert by_id(panel)[spoken.exchange.id].last_word == "Which port?"
+            for question in await person.asked():
+                await person.says(Decision.ONCE, question)
+            await panel.fresh()
+            row = by_id(panel)[opening.exchange.id]
+            assert (row.state, row.title, row.last_word) == ("starting", HELD, HELD)
+            assert by_id(panel)[spoken.exchange.id].last_word == HELD
 
 
 @scenario

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import SessionStatus
-from node.core.workspace import DriverKind, StateCode, Workspace, WorkspaceState
+from node.core.workspace import DriverKind, ScreenMode, StateCode, Workspace, WorkspaceState
 from tests.integration.mesh import refused, scenario
 from tests.integration.workshop import Workshop, workshop
 
@@ -26,6 +26,8 @@ async def test_they_are_kept_changed_and_logged(tmp_path: Path) -> None:
     with refused(ErrorCode.ALREADY_EXISTS):
         await boxes(at, "BOX")
     await at.workrooms.set("Box", {"network": "off"})
+    await at.workrooms.set("box", {}, ScreenMode.HOLD)
+    await at.workrooms.set("box", {"network": "off"}, ScreenMode.LOG)
     await at.workrooms.reach("box", ("far",))
     await at.workrooms.reach("default", ("box",))
     at = await at.reopened()
@@ -36,7 +38,11 @@ async def test_they_are_kept_changed_and_logged(tmp_path: Path) -> None:
     # A later workspace of that name is not reached by accident.
     assert box.reach == ()
     rows = [row["decision"] for row in await at.mesh.rows(engine="workspace")]
-    assert rows == ["added", "added", "changed", "reach_changed", "reach_changed", "removed"]
+    assert box.mode is ScreenMode.LOG
+    assert rows == [
+        "added", "added", "changed", "screen_hold", "changed", "screen_log", "reach_changed", "reach_changed",
+        "removed",
+    ]  # fmt: skip
     assert (await at.mesh.verification()).ok
     await at.mesh.store.close()
 

@@ -42,6 +42,7 @@ _STEPS_KEPT: Final = 8
 _SHARE_OF_PACE: Final = 0.5
 _MINUTE_S: Final = 60.0
 # What the screen stopped stays here; of a row about it only who and whom.
+_UNREAD: Final = frozenset({"withheld", "held"})
 _SHOWN_OF_WITHHELD: Final = frozenset({"sender", "recipient"})
 
 _log = logging.getLogger(__name__)
@@ -324,7 +325,7 @@ def _read_page(reader: Reader, seq: int) -> _Page | None:
 def _side(row: StoredRow) -> list[SideText]:
     """The texts beside a row that may leave this node."""
     try:
-        withheld = decode(row.data).get("decision") == "withheld"
+        withheld = decode(row.data).get("decision") in _UNREAD
     except MeshError:
         # A damaged row: nobody can tell what its texts are about.
         withheld = True

@@ -629,7 +629,7 @@ class ListWorkspacesResponse(_message.Message):
     def __init__(self, workspaces: _Optional[_Iterable[_Union[Workspace, _Mapping]]] = ...) -> None: ...
 
 class Workspace(_message.Message):
-    __slots__ = ("name", "driver", "settings", "reach", "state", "why", "sessions")
+    __slots__ = ("name", "driver", "settings", "reach", "state", "why", "sessions", "screen")
     class SettingsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -644,6 +644,7 @@ class Workspace(_message.Message):
     STATE_FIELD_NUMBER: _ClassVar[int]
     WHY_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_FIELD_NUMBER: _ClassVar[int]
     name: str
     driver: str
     settings: _containers.ScalarMap[str, str]
@@ -651,7 +652,8 @@ class Workspace(_message.Message):
     state: str
     why: str
     sessions: int
-    def __init__(self, name: _Optional[str] = ..., driver: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., reach: _Optional[_Union[Reach, _Mapping]] = ..., state: _Optional[str] = ..., why: _Optional[str] = ..., sessions: _Optional[int] = ...) -> None: ...
+    screen: str
+    def __init__(self, name: _Optional[str] = ..., driver: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., reach: _Optional[_Union[Reach, _Mapping]] = ..., state: _Optional[str] = ..., why: _Optional[str] = ..., sessions: _Optional[int] = ..., screen: _Optional[str] = ...) -> None: ...
 
 class Reach(_message.Message):
     __slots__ = ("every", "names")
@@ -685,7 +687,7 @@ class AddWorkspaceResponse(_message.Message):
     def __init__(self, workspace: _Optional[_Union[Workspace, _Mapping]] = ...) -> None: ...
 
 class SetWorkspaceRequest(_message.Message):
-    __slots__ = ("name", "settings")
+    __slots__ = ("name", "settings", "screen")
     class SettingsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -695,9 +697,11 @@ class SetWorkspaceRequest(_message.Message):
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
+    SCREEN_FIELD_NUMBER: _ClassVar[int]
     name: str
     settings: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    screen: str
+    def __init__(self, name: _Optional[str] = ..., settings: _Optional[_Mapping[str, str]] = ..., screen: _Optional[str] = ...) -> None: ...
 
 class SetWorkspaceResponse(_message.Message):
     __slots__ = ("workspace",)

@@ -425,7 +425,7 @@ class LocalServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SetWorkspace(self, request, context):
-        """Changes settings of a workspace; its reach stays.
+        """Changes settings of a workspace and how its messages are screened; its reach stays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

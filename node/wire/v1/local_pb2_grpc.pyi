@@ -84,7 +84,7 @@ class LocalServiceStub:
     AddWorkspace: _grpc.UnaryUnaryMultiCallable[_local_pb2.AddWorkspaceRequest, _local_pb2.AddWorkspaceResponse]
     """A new workspace."""
     SetWorkspace: _grpc.UnaryUnaryMultiCallable[_local_pb2.SetWorkspaceRequest, _local_pb2.SetWorkspaceResponse]
-    """Changes settings of a workspace; its reach stays."""
+    """Changes settings of a workspace and how its messages are screened; its reach stays."""
     SetReach: _grpc.UnaryUnaryMultiCallable[_local_pb2.SetReachRequest, _local_pb2.SetReachResponse]
     """Says which workspaces its sessions may ask."""
     RemoveWorkspace: _grpc.UnaryUnaryMultiCallable[_local_pb2.RemoveWorkspaceRequest, _local_pb2.RemoveWorkspaceResponse]
@@ -176,7 +176,7 @@ class LocalServiceAsyncStub(LocalServiceStub):
     AddWorkspace: _aio.UnaryUnaryMultiCallable[_local_pb2.AddWorkspaceRequest, _local_pb2.AddWorkspaceResponse]  # type: ignore[assignment]
     """A new workspace."""
     SetWorkspace: _aio.UnaryUnaryMultiCallable[_local_pb2.SetWorkspaceRequest, _local_pb2.SetWorkspaceResponse]  # type: ignore[assignment]
-    """Changes settings of a workspace; its reach stays."""
+    """Changes settings of a workspace and how its messages are screened; its reach stays."""
     SetReach: _aio.UnaryUnaryMultiCallable[_local_pb2.SetReachRequest, _local_pb2.SetReachResponse]  # type: ignore[assignment]
     """Says which workspaces its sessions may ask."""
     RemoveWorkspace: _aio.UnaryUnaryMultiCallable[_local_pb2.RemoveWorkspaceRequest, _local_pb2.RemoveWorkspaceResponse]  # type: ignore[assignment]
@@ -415,7 +415,7 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _local_pb2.SetWorkspaceRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_local_pb2.SetWorkspaceResponse, _abc.Awaitable[_local_pb2.SetWorkspaceResponse]]:
-        """Changes settings of a workspace; its reach stays."""
+        """Changes settings of a workspace and how its messages are screened; its reach stays."""
 
     @_abc_1.abstractmethod
     def SetReach(

@@ -143,6 +143,28 @@ def test_the_text_may_come_from_standard_input(helio, node):
     assert node.last(pb.SendRequestRequest).text == "first\nsecond é"
 
 
+def test_a_held_message_says_what_it_waits_for_and_a_refused_one_by_whom(helio, node):
+    held = pb.Ladder(rung="held: waits for a person's approval", recorded_us=NOW_US, screened="hold", held="approval")
+    refused = pb.Ladder(
+        rung="refused by the person at the other end", recorded_us=NOW_US, screened="withhold", gave_up_us=NOW_US,
+        held="refused_by_person",
+    )  # fmt: skip
+    node.conversation = pb.GetExchangeResponse(
+        exchange=exchange(),
+        messages=[
+            from_worker("ask", "The key?", ladder=held, snippet="The key?", advice="asks for secrets"),
+            from_worker("ask", "Now?", number=3, id="w" * 16, withheld=True, ladder=refused, advice="asks for secrets"),
+        ],
+    )
+    shown = helio("requests", "show", REQUEST_ID[:8]).stdout
+    assert "  held for a person's approval: it asks for secrets\n  decide with: helio approvals" in shown
+    assert ", screened: hold, held: waits for a person's approval\n" in shown
+    assert "  refused by the person: it reached nobody\n  it asks for secrets" in shown
+    assert ", screened: withhold, refused by the person at the other end\n" in shown
+    assert "gave up" not in shown
+    assert "advice" not in shown
+
+
 @pytest.mark.parametrize("in_json", [True, False])
 def test_a_withheld_text_is_no_success(helio, node, in_json):
     node.receipt = pb.SendRequestResponse(

@@ -26,6 +26,14 @@ def test_a_question_shows_who_asks_for_what_and_how_to_answer(helio, node):
     assert node.last(pb.ListApprovalsRequest).pending
 
 
+def test_a_held_message_is_shown_whole_with_what_it_asks_for(helio, node):
+    words = 'A request asks for secrets: "S"'
+    node.approvals = [approval(kind="message", asker="@alice", subject="Key\nSend me the key.", words=words)]
+    shown = helio("approvals").stdout.splitlines()
+    assert shown[0].startswith("aaaaaaaa  @alice wants to have a message read, asked ")
+    assert shown[1:4] == ["  │ Key", "  │ Send me the key.", f"  {words}"]
+
+
 def test_no_path_passes_for_another_question(helio, node):
     node.approvals = [approval(subject=FORGERY, words=FORGERY, asker=FORGERY)]
     shown = helio("approvals").stdout

@@ -17,14 +17,14 @@ WRONG = MEANINGS[ErrorCode.INVALID_ARGUMENT].exit
 
 def test_workspaces_are_a_table_and_say_why_they_are_broken(helio, node):
     node.workspaces += [
-        workspace(reach=pb.Reach(), sessions=2),
+        workspace(reach=pb.Reach(), sessions=2, screen="hold"),
         workspace("box", driver="command", reach=pb.Reach(names=["default"]), state="broken", why=FORGERY),
     ]
     result = helio("workspace", "list")
     heading, default, sandbox, box = result.stdout.splitlines()
-    assert heading.split()[:4] == ["NAME", "DRIVER", "STATE", "SESSIONS"]
-    assert default.split() == ["default", "host", "on", "0", "everyone"]
-    assert sandbox.split() == ["sandbox", "bubblewrap", "on", "2", "only", "its", "own", "network=off"]
+    assert heading.split()[:5] == ["NAME", "DRIVER", "STATE", "SESSIONS", "SCREEN"]
+    assert default.split() == ["default", "host", "on", "0", "block", "everyone"]
+    assert sandbox.split() == ["sandbox", "bubblewrap", "on", "2", "hold", "only", "its", "own", "network=off"]
     assert "its own, default" in box
     assert "box is broken: x default host on\\x1b[2J" in result.stderr
 
@@ -53,6 +53,7 @@ def test_a_workspace_is_added_with_settings_that_may_hold_anything(helio, node):
         ("add", "box", "--driver", "host", "=x"),
         ("set", "box", "a=1", "a=2"),
         ("set", "box"),
+        ("set", "box", "--screen", "off"),
         ("reach", "box"),
         ("reach", "box", "--all", "--none"),
         ("reach", "box", "default", "--all"),
@@ -65,7 +66,18 @@ def test_what_is_not_meant_one_way_is_refused_before_the_node_hears_of_it(helio,
 
 def test_settings_are_changed_and_taken_away(helio, node):
     helio("workspace", "set", "sandbox", "network=on", "read=")
-    assert dict(node.last(pb.SetWorkspaceRequest).settings) == {"network": "on", "read": ""}
+    asked = node.last(pb.SetWorkspaceRequest)
+    assert (dict(asked.settings), asked.screen) == ({"network": "on", "read": ""}, "")
+
+
+def test_the_mode_of_the_screen_is_set_alone_or_with_settings(helio, node):
+    result = helio("workspace", "set", "sandbox", "--screen", "hold")
+    asked = node.last(pb.SetWorkspaceRequest)
+    assert (dict(asked.settings), asked.screen) == ({}, "hold")
+    assert "What the screen flags on its way to them is held for your approval." in result.stdout
+    helio("workspace", "set", "sandbox", "network=on", "--screen", "log")
+    asked = node.last(pb.SetWorkspaceRequest)
+    assert (dict(asked.settings), asked.screen) == ({"network": "on"}, "log")
 
 
 @pytest.mark.parametrize(

@@ -303,7 +303,8 @@ class TwinNode(MirrorTwin):
 
     def SetWorkspace(self, request, context):  # noqa: N802
         self._take(request, context)
-        return pb.SetWorkspaceResponse(workspace=workspace(request.name, settings=request.settings))
+        changed = workspace(request.name, settings=request.settings, screen=request.screen)
+        return pb.SetWorkspaceResponse(workspace=changed)
 
     def SetReach(self, request, context):  # noqa: N802
         self._take(request, context)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from node.core import relay
 from node.core.commands import Answer, Cancel, Close, Request, Steer
 from node.core.errors import ErrorCode, MeshError
+from node.core.limits import Limits
 from node.core.model import (
     Address,
     Author,
@@ -20,7 +21,8 @@ from node.core.model import (
     SessionStatus,
     Status,
 )
-from node.core.relay import Forward, Incoming, Progress, RemoteSession
+from node.core.relay import Forward, ForwardResult, Incoming, Item, Outcome, Progress, RemoteSession
+from tunnel import codec_relay
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 HOSTS = {"node-1": "studio", "node-2": "attic"}
@@ -175,3 +177,36 @@ def test_the_waits_towards_a_node_are_those_that_lead_there(waits: list[Blocked]
     found = relay.waits_towards(node, waits, 100)
     assert list(found) == [one for one in waits if leads(one, frozenset({one.on}))]
     assert len(relay.waits_towards(node, waits, 2)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("before", "code", "files", "landed_us", "held"),
+    [
+        (Ladder(recorded_us=1, held="server unreachable"), "", False, 9, None),
+        (Ladder(recorded_us=1), "", True, None, None),
+        (Ladder(recorded_us=1), "approval", False, None, "approval"),
+        (Ladder(recorded_us=1), "approval", True, None, "approval"),
+        (Ladder(recorded_us=1), "of a later version", False, 9, None),
+        # What became of it was told first: a person was quick.
+        (Ladder(recorded_us=1, landed_us=5), "approval", False, 5, None),
+        (Ladder(recorded_us=1, gave_up_us=5, held="refused_by_person"), "approval", False, None, "refused_by_person"),
+    ],
+)
+def test_a_forward_that_is_taken_has_landed_unless_it_waits(
+    *, before: Ladder, code: str, files: bool, landed_us: int | None, held: str | None
+) -> None:
+    result = ForwardResult(number=1, message=A, outcome=Outcome.RELAYED, code=code)
+    after = relay.ladder_when_taken(before, result, 9, files=files)
+    assert (after.landed_us, after.held) == (landed_us, held)
+
+
+@pytest.mark.parametrize(
+    ("told", "held"),
+    [("approval", "approval"), ("refused_by_person", "refused_by_person"), ("withdrawn", "withdrawn"), ("words", "")],
+)
+def test_of_what_holds_a_message_only_known_codes_come_in(told: str, held: str) -> None:
+    progress = Progress(message=A, exchange=B, held=told, status=Status.STARTING)
+    wire = codec_relay.item_to_wire(Item(number=1, what=progress))
+    (item,) = codec_relay.items_from_wire([wire], Limits())
+    assert isinstance(item.what, Progress)
+    assert item.what.held == held

@@ -1,0 +1,319 @@
+"""Messages that wait for a person: who is asked, what their yes lets go on and what their no undoes.
+
+Called inside a transaction. A held message is a row like any other; what is asked about it is an approval, and nothing
+of it lives in memory. The approval has an id of its own: a message's may have been chosen by another node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from node.core import holds, workspace
+from node.core.approval import Approval, ApprovalKind, covers
+from node.core.approval import Decision as Answer
+from node.core.delegation import Note
+from node.core.effects import ArchiveSession, Launch
+from node.core.limits import Limits
+from node.core.model import (
+    AWAITS_APPROVAL,
+    OPENING_HELD,
+    REFUSED_BY_PERSON,
+    WITHDRAWN,
+    Address,
+    Author,
+    End,
+    Exchange,
+    Kind,
+    Message,
+    MessageKind,
+)
+from node.core.screen import Decision, Field, Verdict
+from node.core.timeline import Party, Row, RowKind
+from node.core.workspace import ScreenMode
+from node.labels import label_of
+from node.ledger import OPENINGS, SNIPPET_CHARS, Draft, Ledger
+from node.ports import Reader, Tx
+from node.version import SOFTWARE
+
+_FULL_ADVICE: Final = (
+    "What you ask for needs the approval of the person at the other end, and {most} messages to that session wait for "
+    "theirs already. Ask for something that needs none, or try again once they have answered some."
+)
+
+
+class Judged(NamedTuple):
+    """What is done with a text: the screen's verdict with the decision that holds, and the rule that changed it."""
+
+    verdict: Verdict
+    policy: str | None
+
+    @property
+    def withheld(self) -> bool:
+        """Whether nobody is to read it."""
+        return self.verdict.decision is Decision.WITHHOLD
+
+    @property
+    def held(self) -> bool:
+        """Whether a person is to decide."""
+        return self.verdict.decision is Decision.HOLD
+
+
+class Holds:
+    """Decides over flagged texts, asks the person, and does what they answer."""
+
+    def __init__(self, *, ledger: Ledger, limits: Limits) -> None:
+        self._ledger = ledger
+        self._limits = limits
+
+    # --- deciding ----------------------------------------------------------------------------------------------------
+
+    def judge(
+        self,
+        tx: Tx,
+        exchange: Exchange,
+        sender: End,
+        author: Author,
+        verdict: Verdict,
+        texts: Sequence[Field],
+        *,
+        kind: ApprovalKind = ApprovalKind.MESSAGE,
+        place: str = "",
+    ) -> Judged:
+        """What is done with a message of `sender`, by the mode of its reader's workspace and what a person allowed.
+
+        What goes to another node or to a person is decided by the mode of the workspace that it comes from. `place` is
+        the workspace of a reader of whom there is no record yet.
+        """
+        if verdict.decision not in {Decision.HOLD, Decision.WITHHOLD}:
+            return Judged(verdict, None)
+        to = exchange.address(sender.other)
+        to_here = to.session is not None and not self._ledger.is_far(to)
+        where = tx.session((to if to_here else exchange.address(sender)).session or "")
+        mode = _mode(tx, where.workspace if where is not None else place)
+        allowed = self._allowed(tx, kind, to.session or "", holds.text_digest(texts))
+        decision = holds.judged(verdict, mode=mode, allowed=allowed, author=author, to_here=to_here)
+        policy = None if decision is verdict.decision else "screen.allowed" if allowed else f"screen.{mode.value}"
+        most = self._limits.approvals_pending
+        if decision is Decision.HOLD and len(tx.holds_of(to.session or "")) >= most:
+            full = replace(verdict, decision=Decision.WITHHOLD, advice=_FULL_ADVICE.format(most=most))
+            return Judged(full, "approvals_pending")
+        return Judged(replace(verdict, decision=decision), policy)
+
+    def _allowed(self, tx: Reader, kind: ApprovalKind, session: str, digest: str) -> bool:
+        now = self._ledger.now_us()
+        known = tx.approvals_of(kind.value, digest)
+        return any(covers(one, kind=kind, session=session, subject=digest, now_us=now) for one in known)
+
+    def write(
+        self, tx: Tx, exchange: Exchange, draft: Draft, judged: Judged, texts: Sequence[Field]
+    ) -> tuple[Exchange, Message]:
+        """Writes a judged message, and asks the person about it if it is held."""
+        if judged.held and draft.kind in OPENINGS:
+            exchange = replace(exchange, reason=OPENING_HELD)
+        draft = replace(draft, verdict=judged.verdict, policy=judged.policy)
+        exchange, message = self._ledger.write(tx, exchange, draft)
+        if judged.held:
+            self._ask(tx, exchange, message, ApprovalKind.MESSAGE, judged.verdict, holds.text_digest(texts))
+        return exchange, message
+
+    def stepped(self, before: Exchange, after: Exchange) -> Exchange:
+        """`after`, still unknown to its worker if `before` was: also once it is closed."""
+        return replace(after, reason=OPENING_HELD) if before.reason == OPENING_HELD else after
+
+    # --- asking ------------------------------------------------------------------------------------------------------
+
+    def judge_files(self, tx: Tx, message: Message, verdicts: Sequence[Verdict], texts: Sequence[Field]) -> Judged:
+        """What is done with a message of whose files these were flagged, each of which is one of `texts`."""
+        exchange, kind = tx.exchange_with(message), ApprovalKind.MESSAGE_FILE
+        worst = holds.worst(verdicts)
+        return self.judge(tx, exchange, message.sender, message.author, worst, texts, kind=kind)
+
+    def stop_files(self, tx: Tx, message: Message, judged: Judged) -> None:
+        """Nobody can be asked about its files: nobody reads it, and who wrote it is told what to do."""
+        exchange = tx.exchange_with(message)
+        text = (
+            f"Your {message.kind.value} (message {message.number}) was withheld because a file of it "
+            f"{holds.asks_words(judged.verdict)}: nobody read it. {judged.verdict.advice}"
+        )
+        self._stop(tx, exchange, message, None, ("withheld", holds.reason_of(judged.verdict)), text)
+
+    def hold_files(self, tx: Tx, message: Message, judged: Judged, texts: Sequence[Field], file: str) -> None:
+        """A message whose file was flagged waits for a person; its files do not land before."""
+        ladder = replace(message.ladder, screened=Decision.HOLD.value, held=AWAITS_APPROVAL)
+        tx.set_ladder(message.id, ladder)
+        exchange = tx.exchange_with(message)
+        if message.kind in OPENINGS and not exchange.status.closed:
+            exchange = replace(exchange, reason=OPENING_HELD)
+            tx.put_exchange(exchange)
+        self._ledger.outcome(tx, exchange, message, "held", holds.reason_of(judged.verdict))
+        kind, digest = ApprovalKind.MESSAGE_FILE, holds.text_digest(texts)
+        self._ask(tx, exchange, message, kind, judged.verdict, digest, file)
+
+    def _ask(
+        self,
+        tx: Tx,
+        exchange: Exchange,
+        message: Message,
+        kind: ApprovalKind,
+        verdict: Verdict,
+        digest: str,
+        file: str = "",
+    ) -> None:
+        to = exchange.address(message.recipient)
+        sender = label_of(tx, exchange.address(message.sender), message.author)
+        recipient = label_of(tx, to, Author.SESSION)
+        shown = replace(verdict, snippet=verdict.snippet[:SNIPPET_CHARS])
+        approval = Approval(
+            id=self._ledger.new_id(),
+            kind=kind,
+            session=to.session or "",
+            subject=digest,
+            words=holds.question(message.kind, sender, recipient, shown, file=file),
+            decision=Answer.PENDING,
+            asked_us=self._ledger.now_us(),
+            message=message.id,
+        )
+        tx.put_approval(approval)
+        self._row(tx, approval, "asked")
+
+    # --- the answer --------------------------------------------------------------------------------------------------
+
+    def answer(self, tx: Tx, approval: Approval, answer: Answer) -> tuple[Approval, tuple[Address, ...]]:
+        """Does what the person said about a held message; gives the approval as it is kept, and whom to wake.
+
+        What is allowed once is used by this very message. The rest is a text that passes from now on.
+        """
+        kept = Answer.USED if answer is Answer.ONCE else answer
+        decided = replace(approval, decision=kept, decided_us=self._ledger.now_us())
+        tx.put_approval(decided)
+        self._row(tx, approval, "denied" if answer is Answer.DENIED else f"allowed_{answer.value}")
+        message = tx.message(approval.message)
+        if message is None or not message.awaits_approval:
+            return decided, ()
+        exchange = tx.exchange_with(message)
+        if answer is Answer.DENIED:
+            self._refuse(tx, exchange, message)
+        else:
+            self._approve(tx, exchange, message, approval.kind)
+        return decided, (exchange.opener, exchange.worker)
+
+    def _approve(self, tx: Tx, exchange: Exchange, message: Message, kind: ApprovalKind) -> None:
+        self._ledger.outcome(tx, exchange, message, "approved", kind.value)
+        exchange = replace(exchange, changed_us=self._ledger.now_us())
+        tx.put_exchange(exchange)
+        if exchange.reason == OPENING_HELD and message.kind not in OPENINGS:
+            # Its reader is to know of the exchange first.
+            return
+        if exchange.reason == OPENING_HELD:
+            exchange = self._open(tx, exchange)
+        self._ledger.release(tx, exchange, message, fetched=kind is ApprovalKind.MESSAGE_FILE)
+        if kind is ApprovalKind.MESSAGE:
+            self._ledger.answered(tx, exchange, message)
+        if message.kind in OPENINGS:
+            for behind in tx.messages(exchange.id):
+                if behind.awaits_approval and behind.recipient is End.WORKER and not _asked(tx, behind):
+                    self._ledger.release(tx, exchange, behind)
+                    self._ledger.outcome(tx, exchange, behind, "released", "opening")
+
+    def _open(self, tx: Tx, exchange: Exchange) -> Exchange:
+        """The worker may know of the exchange; a delegate is started."""
+        exchange = replace(exchange, reason=None)
+        tx.put_exchange(exchange)
+        if exchange.kind is Kind.DELEGATION and exchange.worker.session is not None:
+            tx.add_effect(Launch(session=exchange.worker.session), self._ledger.now_us())
+        return exchange
+
+    def _refuse(self, tx: Tx, exchange: Exchange, message: Message) -> None:
+        note = self._refusal(exchange, message)
+        self._stop(tx, exchange, message, REFUSED_BY_PERSON, (REFUSED_BY_PERSON, None), note)
+
+    def _stop(
+        self,
+        tx: Tx,
+        exchange: Exchange,
+        message: Message,
+        held: str | None,
+        outcome: tuple[str, str | None],
+        text: str,
+    ) -> None:
+        """Nobody reads it, what its recording had changed is undone, and who wrote it is told."""
+        now = self._ledger.now_us()
+        # Where the other node keeps the worker's end, it says how the exchange stands.
+        if not self._ledger.is_far(exchange.worker):
+            exchange = holds.after_refusal(exchange, message, tx.messages(exchange.id))
+        ladder = replace(message.ladder, screened=Decision.WITHHOLD.value, held=held, gave_up_us=now)
+        tx.set_ladder(message.id, ladder)
+        tx.put_exchange(exchange)
+        self._ledger.outcome(tx, exchange, message, *outcome)
+        if message.kind is MessageKind.BRIEF and exchange.worker.session is not None:
+            self._ledger.add_effects(tx, (ArchiveSession(session=exchange.worker.session),))
+        if message.kind in OPENINGS:
+            self._withdraw_waiting(tx, exchange)
+        # Nothing goes to a server but what its clients ask: of what it wrote, its reader is told.
+        told = End.OPENER if self._ledger.is_far(exchange.worker) else message.sender
+        about = message.id if told is not message.sender else None
+        self._ledger.write_notes(tx, exchange, (Note(to=told, text=text, about=about),))
+
+    def _refusal(self, exchange: Exchange, message: Message) -> str:
+        why = f"it {message.advice}" if message.advice else "for what is in its files"
+        what = f"{message.kind.value} (message {message.number})"
+        if self._ledger.is_far(exchange.worker):
+            return f"A {what} was refused by your user: {why}. You are not shown it; go on without it."
+        return f"Your {what} was refused by the person at the other end: {why}; nobody read it. Do not send it again."
+
+    # --- when it comes to no answer ----------------------------------------------------------------------------------
+
+    def closed(self, tx: Tx, exchange: Exchange) -> None:
+        """An exchange that its worker never knew is over: what waits in it for a person waits no more."""
+        if exchange.reason == OPENING_HELD and exchange.status.closed:
+            self._withdraw_waiting(tx, exchange)
+
+    def removed(self, tx: Tx, session_id: str) -> None:
+        """A session is deleted: nobody is left to read what was held for it."""
+        for approval in tx.holds_of(session_id):
+            message = tx.message(approval.message)
+            if message is not None:
+                self._withdraw(tx, tx.exchange_with(message), message)
+
+    def _withdraw_waiting(self, tx: Tx, exchange: Exchange) -> None:
+        for message in tx.messages(exchange.id):
+            if message.awaits_approval:
+                self._withdraw(tx, exchange, message)
+
+    def _withdraw(self, tx: Tx, exchange: Exchange, message: Message) -> None:
+        now = self._ledger.now_us()
+        tx.set_ladder(message.id, replace(message.ladder, held=WITHDRAWN, gave_up_us=now))
+        self._ledger.outcome(tx, exchange, message, "withdrawn")
+        for approval in tx.approvals_for(message.id):
+            if approval.decision is Answer.PENDING:
+                tx.put_approval(replace(approval, decision=Answer.EXPIRED, decided_us=now))
+                self._row(tx, approval, "withdrawn")
+
+    def _row(self, tx: Tx, approval: Approval, decision: str) -> None:
+        """The row of a question; its words quote the message, so they are not beside it."""
+        tx.append(
+            Row(
+                row=RowKind.POLICY,
+                engine="approval",
+                decision=decision,
+                reason=approval.kind.value,
+                sw=SOFTWARE,
+                msg=approval.message,
+                src=Party(node=self._ledger.node, session=approval.session),
+                extra={"approval": approval.id},
+            )
+        )
+
+
+def _asked(tx: Reader, message: Message) -> bool:
+    """Whether the person is still asked about that very message."""
+    return any(one.decision is Answer.PENDING for one in tx.approvals_for(message.id))
+
+
+def _mode(tx: Reader, place: str) -> ScreenMode:
+    """How that workspace screens; for nobody's, and for one that is gone, as the screen says."""
+    known = workspace.with_default(tx.workspaces())
+    key = workspace.name_key(place)
+    return next((one.mode for one in known if one.key == key), ScreenMode.BLOCK)
