@@ -25,9 +25,9 @@ from node.core.commands import (
     body_of,
     check_fields,
     fields_of,
-    in_well_formed,
     title_of,
     tool_of,
+    with_texts,
 )
 from node.core.effects import Launch
 from node.core.errors import ErrorCode, MeshError
@@ -43,6 +43,8 @@ from node.core.model import (
 )
 from node.core.relay import Origin
 from node.core.screen import Field, Verdict
+from node.core.screen_credentials import without_credentials
+from node.core.text import well_formed
 from node.core.transfer import Attachment
 from node.holds import Holds, Judged
 from node.ledger import Draft, Ledger, recall
@@ -73,11 +75,21 @@ class _Given:
 
 
 class Broker:
-    """Implements ports.Broker."""
+    """Implements ports.Broker. It `redacts` credentials, or has the screen withhold what holds one."""
 
-    def __init__(self, *, store: Store, screener: Screener, bells: Bells, ledger: Ledger, limits: Limits) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        screener: Screener,
+        bells: Bells,
+        ledger: Ledger,
+        limits: Limits,
+        redacts: bool = False,
+    ) -> None:
         self._store = store
         self._screener = screener
+        self._redacts = redacts
         self._bells = bells
         self._ledger = ledger
         self._limits = limits
@@ -101,9 +113,14 @@ class Broker:
         A withheld message comes back in the receipt, marked. Refusals are raised and change nothing. `origin` is of a
         command of another node, which has given its message an id.
         """
-        command = in_well_formed(command)
+        command = with_texts(command, well_formed)
         check_fields(command, self._limits)
+        if self._redacts:
+            command = with_texts(command, without_credentials)
         verdict = await self._screener.screen(fields_of(command, files))
+        if verdict.credentials:
+            # Whatever becomes of the message: what it must not carry is kept nowhere.
+            command = with_texts(command, without_credentials)
         body = body_of(command)
         # Redacting a long text takes longer than a commit, and the writer has everybody's commands to do.
         shown = await asyncio.to_thread(side_text, body) if len(body) > _INLINE_CHARS else side_text(body)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from node import far_sessions
+from node import far_sessions, incoming
 from node.changes import Changes
 from node.core import relay
 from node.core.delegation import Note
@@ -55,9 +55,12 @@ _WITHHELD: Final = "(its words were withheld by this node's screen)"
 class Egress:
     """Implements ports_relay.Egress, and gives up what waited too long; to be told of every commit."""
 
-    def __init__(self, *, store: Store, screener: Screener, ledger: Ledger, bells: Bells, limits: Limits) -> None:
+    def __init__(
+        self, *, store: Store, screener: Screener, ledger: Ledger, bells: Bells, limits: Limits, redacts: bool = False
+    ) -> None:
         self._store = store
         self._screener = screener
+        self._redacts = redacts
         self._ledger = ledger
         self._bells = bells
         self._limits = limits
@@ -165,12 +168,9 @@ class Egress:
 
     async def take(self, peer: str, items: Sequence[Item]) -> int:
         """What came back; the highest number, all up to it on disk when this returns."""
-        verdicts: dict[int, Verdict] = {}
-        for item in items:
-            if isinstance(item.what, Incoming):
-                verdicts[item.number] = await self._screener.screen(relay.texts_of(item.what))
+        checked, verdicts = await incoming.screened(self._screener, items, redacts=self._redacts)
         await self._store.write(
-            lambda tx: [end for item in items for end in self._take(tx, peer, item, verdicts)], self._bells.ring
+            lambda tx: [end for item in checked for end in self._take(tx, peer, item, verdicts)], self._bells.ring
         )
         return max((item.number for item in items), default=0)
 

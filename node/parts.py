@@ -199,7 +199,15 @@ async def build(
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         screener = Classifier()
-        broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=limits)
+        redacts = settings.screen.credentials == "redact"
+        broker = Broker(
+            store=store,
+            screener=screener,
+            bells=bells,
+            ledger=ledger,
+            limits=limits,
+            redacts=redacts,
+        )
         lifecycle = Lifecycle(ledger, limits)
         approvals = Approvals(store=store, bells=bells, ledger=ledger, limits=limits)
         attachments = Attachments(
@@ -287,7 +295,14 @@ async def build(
         await mesh.peers.load()
         mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
         await mirrors.load()
-        egress = Egress(store=store, screener=screener, ledger=ledger, bells=bells, limits=limits)
+        egress = Egress(
+            store=store,
+            screener=screener,
+            ledger=ledger,
+            bells=bells,
+            limits=limits,
+            redacts=redacts,
+        )
         file_egress = FileEgress(store=store, egress=egress, claims=parcels, ledger=ledger, bells=bells, limits=limits)
         ingress = Ingress(
             store=store, broker=broker, screener=screener, trust=mesh.peers, ledger=ledger, bells=bells, limits=limits,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Exchange, Message, MessageKind, Session
 from node.core.screen import Field
-from node.core.text import well_formed
 from node.core.transfer import Attachment
 
 
@@ -134,26 +133,26 @@ def tool_of(command: Command) -> str:
     return _TOOLS[type(command)]
 
 
-def in_well_formed(command: Command) -> Command:
-    """The command with texts that can be stored and sent: lone surrogates become U+FFFD."""
+def with_texts(command: Command, change: Callable[[str], str]) -> Command:
+    """The command with `change` done to each of its texts, such as `well_formed`."""
     match command:
         case Request(text=text, title=title) | Deliver(text=text, title=title):
-            return replace(command, text=well_formed(text), title=well_formed(title))
+            return replace(command, text=change(text), title=change(title))
         case Delegate(title=title, brief=brief, contract=contract, scope=scope, nickname=nickname):
             return replace(
                 command,
-                title=well_formed(title),
-                nickname=well_formed(nickname),
-                brief=well_formed(brief),
-                contract=well_formed(contract),
-                scope=well_formed(scope),
+                title=change(title),
+                nickname=change(nickname),
+                brief=change(brief),
+                contract=change(contract),
+                scope=change(scope),
             )
         case Close(note=note):
-            return replace(command, note=well_formed(note))
+            return replace(command, note=change(note))
         case Cancel(reason=reason):
-            return replace(command, reason=well_formed(reason))
+            return replace(command, reason=change(reason))
         case Ask(text=text) | Report(text=text) | Answer(text=text) | Steer(text=text):
-            return replace(command, text=well_formed(text))
+            return replace(command, text=change(text))
 
 
 def fields_of(command: Command, files: Sequence[Attachment] = ()) -> tuple[Field, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from node.core.ids import short
 from node.core.model import Author, Exchange, Message, MessageKind, Status
-from node.core.screen import Decision, Field, Verdict
+from node.core.screen import CREDENTIAL, Decision, Field, Verdict
 from node.core.workspace import ScreenMode
 
 INJECTION: Final = "prompt_injection"
@@ -80,8 +80,8 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
 
 
 def reason_of(verdict: Verdict) -> str:
-    """Why a text is held, as a code."""
-    return next((code for code in verdict.asks if code in ASKS), INJECTION)
+    """Why a text is stopped, as a code."""
+    return next((code for code in verdict.asks if code in ASKS), CREDENTIAL if verdict.credentials else INJECTION)
 
 
 def asks_words(verdict: Verdict) -> str:

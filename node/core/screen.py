@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from node.core.screen_scorer import Scorer
 
 __all__ = [
+    "CREDENTIAL",
     "ENGINE",
     "MAX_FINDINGS",
     "SNIPPET",
@@ -43,13 +44,14 @@ __all__ = [
 ]
 
 ENGINE = "rules"
+CREDENTIAL = "credential"
 WITHHOLD_AT = LINE  # per mille
 LOG_AT = 300
 QUOTED_CAP = 600  # a quotation is logged at most
 NEAR = 600  # code points within which findings add up; a long message is no more suspect than a short one
 SEAM = 80  # code points on each side of a field's end that are also read as one word
 # No honest message quotes these.
-_NEVER_QUOTED = frozenset({"hidden", "encoded", "credential"})
+_NEVER_QUOTED = frozenset({"hidden", "encoded", CREDENTIAL})
 _BREAK = "\n\n"  # stands for what is left out
 LAYERS_TIMES, LAYERS_FREE = 8, 65536  # all layers together may be 8 times the message, and 64 Ki code points more
 MAX_FINDINGS = 64
@@ -101,6 +103,11 @@ class Verdict:
     engine: str
     version: str
     asks: tuple[str, ...] = ()
+
+    @property
+    def credentials(self) -> bool:
+        """Whether a credential was found."""
+        return any(one.family == CREDENTIAL for one in self.findings)
 
     @property
     def stops(self) -> bool:
@@ -185,7 +192,9 @@ def _credential_hits(joined: str) -> Iterator[Hit]:
     for one in credentials(joined):
         # Its value is shown to nobody, the one who wrote it included: what is shown is kept.
         excerpt = f"[redacted:{one.kind}]"
-        yield Hit(rule=f"credential.{one.kind}", start=one.start, end=one.end, weight=1000, view="raw", excerpt=excerpt)
+        yield Hit(
+            rule=f"{CREDENTIAL}.{one.kind}", start=one.start, end=one.end, weight=1000, view="raw", excerpt=excerpt
+        )
 
 
 def _layer_hits(joined: str, scorer: Scorer | None) -> Iterator[Hit]:

@@ -195,6 +195,7 @@ class Mesh:
         screener: Screener | None = None,
         resumable: frozenset[str] = frozenset(),
         node: str = NODE,
+        redacts: bool = False,
     ) -> Mesh:
         """Composes the parts as the daemon does; `clock` and `entropy` are handed on when a node comes back."""
         limits, clock, entropy = limits or Limits(), clock or ManualClock(), entropy or CountedEntropy()
@@ -209,7 +210,10 @@ class Mesh:
         audit = Audit(store=store, poll_s=DEADLINE_S)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
-        broker = Broker(store=store, screener=screener or RuleScreener(), bells=bells, ledger=ledger, limits=limits)
+        broker = Broker(
+            store=store, screener=screener or RuleScreener(), bells=bells, ledger=ledger, limits=limits,
+            redacts=redacts,
+        )  # fmt: skip
         exchanges = Exchanges(
             store=store, broker=broker, inbox=inbox, waits=inbox, stager=NoFiles(), planner=NoLaunches(),
             ledger=ledger, limits=limits,

@@ -12,6 +12,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import MessageKind
 from node.core.screen import Field
+from node.core.text import well_formed
 from node.core.transfer import Attachment
 
 LIMITS = Limits(text_chars=20, title_chars=10, note_chars=15)
@@ -62,8 +63,8 @@ def test_the_screen_sees_the_names_under_which_files_land(command: c.Command) ->
 @pytest.mark.parametrize(("command", "name"), PLACES)
 def test_every_text_is_made_storable(command: c.Command, name: str) -> None:
     broken = replace(command, **{name: "a\ud800b"})  # type: ignore[arg-type]
-    assert getattr(c.in_well_formed(broken), name) == "a\ufffdb"
-    assert c.in_well_formed(command) == command
+    assert getattr(c.with_texts(broken, well_formed), name) == "a\ufffdb"
+    assert c.with_texts(command, well_formed) == command
 
 
 @pytest.mark.parametrize(("command", "name"), PLACES)
