@@ -297,8 +297,10 @@ class Ledger(LedgerRows):
         return Party(node=self.node, role=message.author.value)
 
     def _side(self, tx: Reader, exchange: Exchange, message: Message, shown: str) -> tuple[tuple[str, str], ...]:
+        # What nobody may read is not to be read from the rows of what is said about it.
+        hidden = exchange.reason in _UNHEARD and message.kind not in OPENINGS
         texts = texts_of(
-            title=message.title or exchange.title,
+            title=message.title or ("" if hidden else exchange.title),
             snippet=message.snippet,
             sender=label_of(tx, exchange.address(message.sender), message.author),
             recipient=label_of(tx, exchange.address(message.recipient), Author.SESSION),
@@ -308,6 +310,8 @@ class Ledger(LedgerRows):
 
 _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
 OPENINGS = frozenset({MessageKind.BRIEF, MessageKind.REQUEST})
+# Reasons of exchanges whose title their workers may not know.
+_UNHEARD = frozenset({OPENING_HELD, "withheld"})
 # What an agent that ended is started again for. Nobody is for a farewell, which would bring a closed delegate back, nor
 # for progress or a word of the node's own, of which some come when whole families of agents end.
 _WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from node.core.approval import ApprovalKind, Decision
+from node.core.canonical import decode
 from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
@@ -85,6 +86,9 @@ async def test_no_row_shows_the_text_and_none_of_the_questions_quotes_it(tmp_pat
         assert set(beside) >= {"snippet", "sender", "recipient"}
         assert "preview" not in beside or SECRET not in beside["preview"]
         assert not any("the end of it" in text for text in beside.values())
+        # A title that is derived from the text stands beside the row of what is held, and nowhere else.
+        titled = [decode(row.data)["decision"] for row in rows if SECRET in dict(row.side).get("title", "")]
+        assert titled == ["held"]
         asked = [row for row in rows if b'"engine":"approval"' in row.data]
         assert len(asked) == 2
         assert all(row.side == () for row in asked)
