@@ -133,10 +133,10 @@ class Holds:
     def stop_files(self, tx: Tx, message: Message, judged: Judged) -> None:
         """Nobody can be asked about its files: nobody reads it, and who wrote it is told what to do."""
         exchange = tx.exchange_with(message)
-        text = (
-            f"Your {message.kind.value} (message {message.number}) was withheld because a file of it "
-            f"{holds.asks_words(judged.verdict)}: nobody read it. {judged.verdict.advice}"
-        )
+        why = f"because a file of it {holds.asks_words(judged.verdict)}"
+        text = f"Your {_named(message)} was withheld {why}: nobody read it. {judged.verdict.advice}"
+        if self._ledger.is_far(exchange.worker):
+            text = f"A {_named(message)} was withheld {why}, and your user is asked about too much already."
         self._stop(tx, exchange, message, None, ("withheld", holds.reason_of(judged.verdict)), text)
 
     def hold_files(self, tx: Tx, message: Message, judged: Judged, texts: Sequence[Field], file: str) -> None:
@@ -194,7 +194,7 @@ class Holds:
             return decided, ()
         exchange = tx.exchange_with(message)
         if answer is Answer.DENIED:
-            self._refuse(tx, exchange, message)
+            self._refuse(tx, exchange, message, approval.kind)
         else:
             self._approve(tx, exchange, message, approval.kind)
         return decided, (exchange.opener, exchange.worker)
@@ -225,9 +225,13 @@ class Holds:
             tx.add_effect(Launch(session=exchange.worker.session), self._ledger.now_us())
         return exchange
 
-    def _refuse(self, tx: Tx, exchange: Exchange, message: Message) -> None:
-        note = self._refusal(exchange, message)
-        self._stop(tx, exchange, message, REFUSED_BY_PERSON, (REFUSED_BY_PERSON, None), note)
+    def _refuse(self, tx: Tx, exchange: Exchange, message: Message, kind: ApprovalKind) -> None:
+        why = f"it {message.advice}" if kind is ApprovalKind.MESSAGE else "for what is in its files"
+        text = f"Your {_named(message)} was refused by the person at the other end: {why}; nobody read it. "
+        text += "Do not send it again."
+        if self._ledger.is_far(exchange.worker):
+            text = f"A {_named(message)} was refused by your user: {why}. You are not shown it; go on without it."
+        self._stop(tx, exchange, message, REFUSED_BY_PERSON, (REFUSED_BY_PERSON, kind.value), text)
 
     def _stop(
         self,
@@ -255,13 +259,6 @@ class Holds:
         told = End.OPENER if self._ledger.is_far(exchange.worker) else message.sender
         about = message.id if told is not message.sender else None
         self._ledger.write_notes(tx, exchange, (Note(to=told, text=text, about=about),))
-
-    def _refusal(self, exchange: Exchange, message: Message) -> str:
-        why = f"it {message.advice}" if message.advice else "for what is in its files"
-        what = f"{message.kind.value} (message {message.number})"
-        if self._ledger.is_far(exchange.worker):
-            return f"A {what} was refused by your user: {why}. You are not shown it; go on without it."
-        return f"Your {what} was refused by the person at the other end: {why}; nobody read it. Do not send it again."
 
     # --- when it comes to no answer ----------------------------------------------------------------------------------
 
@@ -305,6 +302,10 @@ class Holds:
                 extra={"approval": approval.id},
             )
         )
+
+
+def _named(message: Message) -> str:
+    return f"{message.kind.value} (message {message.number})"
 
 
 def _asked(tx: Reader, message: Message) -> bool:

@@ -17,7 +17,16 @@ from node.core import relay
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
-from node.core.model import AWAITS_APPROVAL, Address, End, MessageKind, SessionStatus, Status
+from node.core.model import (
+    AWAITS_APPROVAL,
+    REFUSED_BY_PERSON,
+    Address,
+    End,
+    Message,
+    MessageKind,
+    SessionStatus,
+    Status,
+)
 from node.core.policy import clean_nickname
 from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
 from node.core.screen import Decision, Field
@@ -126,7 +135,7 @@ class Ingress:
         outcome = Outcome.WITHHELD if message.withheld else Outcome.RELAYED
         return _result(forward, outcome)._replace(
             code=AWAITS_APPROVAL if message.awaits_approval else "",
-            words=message.advice if message.withheld else "",
+            words=_why(message) if message.withheld else "",
             status=receipt.exchange.status,
         )
 
@@ -264,6 +273,11 @@ class Ingress:
 
 def _result(forward: Forward, outcome: Outcome) -> ForwardResult:
     return ForwardResult(number=forward.number, message=forward.message, outcome=outcome)
+
+
+def _why(message: Message) -> str:
+    """Why nobody reads it, for its sender; of one that comes again a person may have said no meanwhile."""
+    return "The person there refused it." if message.ladder.held == REFUSED_BY_PERSON else message.advice
 
 
 def _status(reader: Reader, actor: Address, exchange_id: str) -> Status | None:

@@ -152,7 +152,7 @@ async def test_a_refused_request_is_never_read_and_its_sender_is_told(tmp_path: 
         assert again.decision is DENIED
         assert (await alice.read()).taken == ()
         assert (await bob.read()).taken == ()
-        assert await story(mesh, message) == [("held", "secrets"), ("refused_by_person", None)]
+        assert await story(mesh, message) == [("held", "secrets"), ("refused_by_person", "message")]
         # The call that is repeated learns of it.
         refusal = receipt_and_arrival(
             type(receipt)(exchange=exchange, message=message, repeated=True), None, alice.address, ""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from node.core.approval import Decision
 from node.core.commands import Cancel, Deliver, Report, Steer
-from node.core.model import Message, Status
+from node.core.model import Message, MessageKind, Status
+from node.core.relay import Forward, Outcome
 from node.core.workspace import ScreenMode
 from tests.holds_stage import PUBLISH, SECRET, AskingScreener, Person, exchange_of, story
 from tests.integration.mesh import INJECTION, Agent, scenario, texts
@@ -99,6 +100,26 @@ async def test_a_refused_request_fails_at_both_ends_and_says_who_refused(tmp_pat
         await until(failed)
         assert (await exchange_of(studio.mesh, receipt.exchange.id)).reason == "withheld"
         assert (await api.read()).taken == ()
+
+
+@scenario
+async def test_a_forward_that_comes_again_after_a_no_is_told_of_it(tmp_path: Path) -> None:
+    async with two(tmp_path) as (_, studio, web, api):
+        receipt = await web.request("@api", SECRET)
+        person = await asked(studio)
+        again = Forward(
+            number=99, message=receipt.message.id, exchange=receipt.exchange.id, kind=MessageKind.REQUEST,
+            session=web.session.id, to=api.session.id, chain=receipt.exchange.chain, text=SECRET,
+        )  # fmt: skip
+        (peer,) = studio.trust.peers()
+        (held,) = await studio.ingress.take(peer, (again,))
+        assert (held.outcome, held.code) == (Outcome.RELAYED, "approval")
+        await person.says(DENIED)
+        (refused,) = await studio.ingress.take(peer, (again,))
+        assert (refused.outcome, refused.code, refused.words) == (
+            Outcome.WITHHELD, "", "The person there refused it.",
+        )  # fmt: skip
+        assert await person.asked() == ()
 
 
 @scenario
