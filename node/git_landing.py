@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,6 +14,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.worktree import MergeHow, PathChange
 from node.git import Git, failure
+from node.to_the_end import to_the_end
 
 # The first git with `merge-tree --write-tree`.
 NEEDED: Final = (2, 38)
@@ -83,7 +84,7 @@ class Landing:
             if place is None:
                 await self._move(store, target, old, new)
             else:
-                await _to_the_end(self._update(place, target, old, new))
+                await to_the_end(self._update(place, target, old, new))
         except MeshError:
             if await self._git.tip(store, target) == old:
                 raise
@@ -207,28 +208,6 @@ class Landing:
                 "--pathspec-from-file=-", "--pathspec-file-nul",
                 feed=paths, long=True,
             )  # fmt: skip
-
-
-async def _to_the_end(work: Coroutine[None, None, None]) -> None:
-    """Await `work`; a caller who is cancelled meanwhile leaves only when it is done."""
-
-    async def outcome() -> MeshError | None:
-        try:
-            await work
-        except MeshError as error:
-            return error
-        return None
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(outcome())
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError:
-            await asyncio.wait((task,))
-            raise
-    error = task.result()
-    if error is not None:
-        raise error
 
 
 def _in_the_way(place: Path, changes: Sequence[PathChange]) -> list[str]:

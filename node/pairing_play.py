@@ -36,6 +36,7 @@ from node.core.pairing_messages import Abort, Hello, Reason
 from node.core.pairing_run import Run, State, Step
 from node.core.views_mesh import PairingEvent, PairingStep
 from node.ports_mesh import PairingWire, PakeRun, Signer
+from node.to_the_end import to_the_end
 
 _WORDS: Final = {
     Reason.VERSION: "The other node speaks another version of pairing. Update heliograph on both.",
@@ -186,34 +187,16 @@ class PairingPlay:
                 ok = self.signer.signed(certificate, statement, signature)
                 self._own.append(SignatureChecked(ok=ok))
             case Paired(other=other):
-                await self._recorded(other)
+                # Whoever is cancelled meanwhile leaves when it is known whether there is a peer.
+                await to_the_end(self._recorded(other))
             case Ended(reason=reason):
                 self._ended = effect
                 words = self._why if reason is Reason.LOST and self._why else _said(effect)
                 self.tell(PairingEvent(step=PairingStep.FAILED, run=self.id, reason=reason.value, words=words))
 
     async def _recorded(self, other: Other) -> None:
-        """Makes the peer; whoever is cancelled meanwhile leaves when it is known whether there is one."""
-
-        async def outcome() -> MeshError | None:
-            try:
-                await self.record(other)
-            except MeshError as error:
-                return error
-            self.paired = True
-            return None
-
-        async with asyncio.TaskGroup() as group:
-            task = group.create_task(outcome())
-            try:
-                await asyncio.shield(task)
-            finally:
-                while not task.done():
-                    with suppress(asyncio.CancelledError):
-                        await asyncio.wait((task,))
-        error = task.result()
-        if error is not None:
-            raise error
+        await self.record(other)
+        self.paired = True
 
     def _key(self, message: bytes) -> Input:
         if self.pake is None:

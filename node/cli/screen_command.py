@@ -64,6 +64,7 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
     # The weights take a moment to load, which the help does not need.
     from node import shipped
     from node.core.screen import Field, screen
+    from node.core.screen_credentials import without_credentials
 
     scorer = shipped.scorer()
 
@@ -86,10 +87,9 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
     words, tone = told[verdict.decision.value]
     console.say(f"{console.tint(words, tone)} Score {verdict.score / 1000:.2f}.")
     for finding in verdict.findings:
-        place = shorten(one_line(text[finding.start : finding.end]), _SHOWN)
-        shown = "(not shown)" if finding.rule.startswith("credential.") else place
+        place = shorten(one_line(without_credentials(text[finding.start : finding.end])), _SHOWN)
         note = ", quoted" if finding.quoted else ""
-        console.say(f"{_SET_IN}{finding.rule} {finding.weight / 1000:.2f} at {finding.start}{note}: {shown}")
+        console.say(f"{_SET_IN}{finding.rule} {finding.weight / 1000:.2f} at {finding.start}{note}: {place}")
     if verdict.advice:
         console.say(verdict.advice)
 

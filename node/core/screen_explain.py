@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from node.core.screen import Field, Verdict, layers, screen
+from node.core.screen_credentials import credentials
 from node.core.screen_scorer import Scorer
 
 MOST_LAYERS: Final = 16
@@ -47,6 +48,13 @@ class Explained:
     left_out: int
 
 
+def _masked(text: str) -> str:
+    """`text`, of the same length, with nothing of a credential in it."""
+    for one in credentials(text):
+        text = f"{text[: one.start]}{'•' * (one.end - one.start)}{text[one.end :]}"
+    return text
+
+
 def explained(fields: Sequence[Field], scorer: Scorer) -> Explained:
     """The verdict over the fields with its reasons; much slower than the verdict alone."""
     told: list[LayerTold] = []
@@ -56,6 +64,7 @@ def explained(fields: Sequence[Field], scorer: Scorer) -> Explained:
             left_out += 1
             continue
         why = scorer.explain(view.text)
+        shown = _masked(view.text)
         strongest = sorted(why.windows, key=lambda one: max(one.injection, one.ask), reverse=True)[:MOST_WINDOWS]
         told.append(
             LayerTold(
@@ -66,10 +75,10 @@ def explained(fields: Sequence[Field], scorer: Scorer) -> Explained:
                 ask=why.scored.ask,
                 ask_kind=why.scored.ask_kind,
                 windows=tuple(
-                    WindowTold(text=view.text[one.start : one.end], injection=one.injection, ask=one.ask)
+                    WindowTold(text=shown[one.start : one.end], injection=one.injection, ask=one.ask)
                     for one in sorted(strongest, key=lambda one: one.start)
                 ),
-                words=why.words,
+                words=tuple(word for word in why.words if word in shown),
             )
         )
     return Explained(

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from node.core.screen_tokens import MAX_CHARS, Alphabet, KnownWords, Tokens
+from node.core.screen_grams import GramWeights, counts
+from node.core.screen_tokens import MAX_CHARS, Alphabet, Ints, KnownWords, Tokens
 from node.core.screen_weights import Floats, Weights, read_weights
 
 BLOCK = 16  # tokens; a window is WINDOW blocks, and one begins with every block
@@ -23,7 +24,7 @@ AROUND = 6  # blocks on each side of a window that make its surroundings
 OVERLAP = 1024  # characters that two stretches of a long text share
 UNIT = 4  # tokens by which a window is shrunk to its payload
 KEPT = 0.7  # of the window's logit a shrunk span may lose
-SHRINK_AT = 100  # per mille; below it nobody is shown the place
+SHRINK_AT = 300  # per mille; below it nobody is shown the place
 STRONGEST = 8
 
 
@@ -40,6 +41,15 @@ class Scored:
     ask_kind: str
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logits:
+    """What the calibration starts from: the highest logits over the windows of a text, and how many there are."""
+
+    injection: float
+    ask: float
+    windows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +71,23 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stretch:
-    """A piece of a text that was read: logits (windows, outputs), features (tokens, ...), parts of hidden inputs."""
+    """A piece of a text that was read: logits (windows, outputs), features (tokens, ...), parts of hidden inputs.
+
+    `sums` and `runs` have the sum and the number of the weighed runs before each token, and of all at their end.
+    """
 
     offset: int
     tokens: Tokens
     logits: Floats
     features: Floats
     inputs: Floats
+    sums: npt.NDArray[np.float64]
+    runs: Ints
+
+    def runs_say(self, firsts: Ints, lasts: Ints) -> Floats:
+        """What the runs of letters and words add to the logit of each stretch of tokens."""
+        total = self.runs[lasts] - self.runs[firsts]
+        return np.asarray((self.sums[lasts] - self.sums[firsts]) / np.sqrt(np.maximum(total, 1)), np.float32)
 
 
 class Scorer:
@@ -77,6 +97,7 @@ class Scorer:
         self._weights = weights
         self._alphabet = Alphabet(weights.classes, weights.folded)
         self._known = KnownWords(weights.known)
+        self._grams = GramWeights(weights.grams * np.float32(weights.gram_share))
         self._shifts = [
             np.uint64(65 - len(table).bit_length()) for table in (weights.words, weights.heads, weights.tails)
         ]
@@ -118,6 +139,17 @@ class Scorer:
             end=best.offset + int(best.tokens.ends[last - 1]),
         )
 
+    def logits(self, text: str) -> Logits:
+        """The numbers behind the scores, for drawing the lines; all zero for a text without words."""
+        rows = [stretch.logits for stretch in self._stretches(text)]
+        if not rows:
+            return Logits(injection=0.0, ask=0.0, windows=0)
+        return Logits(
+            injection=max(float(row[:, 0].max()) for row in rows),
+            ask=max(float(row[:, 1 : 1 + len(self._weights.asks)].max()) for row in rows),
+            windows=sum(map(len, rows)),
+        )
+
     def explain(self, text: str) -> Explanation:
         """The scores of the windows and the words that made the best of them; slower than `score`."""
         windows: list[WindowScore] = []
@@ -148,21 +180,31 @@ class Scorer:
             if len(tokens):
                 features = self._features(self._numbers(tokens))
                 inputs = _windowed(features)
-                yield _Stretch(
-                    offset=offset, tokens=tokens, logits=self._says(inputs), features=features, inputs=inputs
+                stretch = _Stretch(
+                    offset=offset,
+                    tokens=tokens,
+                    logits=self._says(inputs),
+                    features=features,
+                    inputs=inputs,
+                    sums=np.concatenate([[0.0], np.cumsum(self._grams.sums(tokens), dtype=np.float64)]),
+                    runs=np.concatenate([[0], np.cumsum(counts(tokens))]),
                 )
+                firsts = np.arange(len(inputs)) * BLOCK
+                lasts = np.minimum(firsts + BLOCK * WINDOW, len(tokens))
+                stretch.logits[:, 0] += stretch.runs_say(firsts, lasts)
+                yield stretch
 
     def _numbers(self, tokens: Tokens) -> Floats:
         """What each token stands for, (tokens, width)."""
         weights = self._weights
         rows = self._known.rows(tokens.words)
         known = rows > 0
-        numbers: Floats = weights.fixed[rows]
-        numbers += weights.words[tokens.words >> self._shifts[0]]
+        numbers: Floats = weights.fixed.take(rows, axis=0)
+        numbers += weights.words.take((tokens.words >> self._shifts[0]).view(np.int64), axis=0)
         strange = np.flatnonzero(~known)
         if len(strange):
-            numbers[strange] += weights.heads[tokens.heads[strange] >> self._shifts[1]]
-            numbers[strange] += weights.tails[tokens.tails[strange] >> self._shifts[2]]
+            numbers[strange] += weights.heads.take((tokens.heads[strange] >> self._shifts[1]).view(np.int64), axis=0)
+            numbers[strange] += weights.tails.take((tokens.tails[strange] >> self._shifts[2]).view(np.int64), axis=0)
         return numbers
 
     def _features(self, numbers: Floats) -> Floats:
@@ -207,29 +249,28 @@ class Scorer:
             # The mean stays that of a whole window, so that a short span is not taken for a dense one.
             inputs[row, size : 2 * size] = (sums[b] - sums[a]) / len(features)
         inputs[:, 2 * size :] = stretch.inputs[place, 2 * size :]
-        logits = self._says(inputs)[:, 0]
+        firsts = np.array([first + a * UNIT for a, _ in spans])
+        lasts = np.array([min(first + b * UNIT, last) for _, b in spans])
+        # Over the root of the whole window's number, so that a short span gains nothing by being short.
+        total = max(1, int(stretch.runs[last] - stretch.runs[first]))
+        logits = self._says(inputs)[:, 0] + (stretch.sums[lasts] - stretch.sums[firsts]) / math.sqrt(total)
         fitting = np.flatnonzero(logits >= logits[-1] - KEPT)
         a, b = spans[int(fitting[0])]
         return first + a * UNIT, min(first + b * UNIT, last)
 
     def _strongest(self, text: str, stretch: _Stretch, place: int) -> list[str]:
         first, last = place * BLOCK, min((place + WINDOW) * BLOCK, len(stretch.tokens))
+        starts, ends = stretch.tokens.starts, stretch.tokens.ends
         numbers = self._numbers(stretch.tokens)[first:last]
+        runs = max(1, int(stretch.runs[last] - stretch.runs[first]))
+        losses = np.diff(stretch.sums[first : last + 1]) / math.sqrt(runs)
         whole = float(self._says(_windowed(self._features(numbers)))[0, 0])
-        losses: list[tuple[float, int]] = []
         for at in range(len(numbers)):
             without = numbers.copy()
             without[at] = 0
-            losses.append((whole - float(self._says(_windowed(self._features(without)))[0, 0]), at))
-        spans = [
-            (
-                stretch.offset + int(stretch.tokens.starts[first + at]),
-                stretch.offset + int(stretch.tokens.ends[first + at]),
-            )
-            for loss, at in sorted(losses, reverse=True)[:STRONGEST]
-            if loss > 0
-        ]
-        return [text[start:end] for start, end in spans]
+            losses[at] += whole - float(self._says(_windowed(self._features(without)))[0, 0])
+        order = [int(at) for at in np.argsort(-losses, kind="stable")[:STRONGEST] if losses[at] > 0]
+        return [text[stretch.offset + int(starts[first + at]) : stretch.offset + int(ends[first + at])] for at in order]
 
 
 def _windowed(features: Floats) -> Floats:
@@ -239,9 +280,15 @@ def _windowed(features: Floats) -> Floats:
     padded = np.zeros((blocks * BLOCK, width), np.float32)
     padded[:size] = features
     cut = padded.reshape(blocks, BLOCK, width)
-    best, count = cut.max(axis=1), max(1, -(-size // BLOCK) - WINDOW + 1)
+    count = max(1, -(-size // BLOCK) - WINDOW + 1)
+    # By halves, as whole arrays: several times as fast as a reduction along the short middle axis.
+    best = total = cut
+    while best.shape[1] > 1:
+        half = best.shape[1] // 2
+        best, total = np.maximum(best[:, :half], best[:, half:]), total[:, :half] + total[:, half:]
+    best = best[:, 0]
     sums = np.zeros((blocks + 1, width), np.float32)
-    np.cumsum(cut.sum(axis=1), axis=0, out=sums[1:])
+    np.cumsum(total[:, 0], axis=0, out=sums[1:])
     inputs = np.empty((count, 3 * width), np.float32)
     np.maximum(best[:count], best[1 : count + 1], out=inputs[:, :width])
     np.maximum(inputs[:, :width], best[2 : count + 2], out=inputs[:, :width])

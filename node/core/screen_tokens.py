@@ -14,6 +14,7 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
 
+LONGEST_GRAM = 5
 MAX_CHARS = 32768  # of one call; a longer text is read in stretches
 
 # What a code point is, as the table `classes` says. Words are runs of one class.
@@ -22,6 +23,7 @@ CLASSES = 6
 _BUCKET_BITS = 18
 _BEYOND = 0xFFFF  # stands for every code point outside the basic plane
 _BASE = np.uint64(0x9E3779B97F4A7C15)
+_BLANK = np.uint64(33)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _HEAD = np.array([0, 5, 1, 1, 3, 2], np.int64)  # letters of a word's beginning and end, by class
 _TAIL = np.array([0, 4, 1, 1, 3, 2], np.int64)
@@ -29,13 +31,18 @@ _TAIL = np.array([0, 4, 1, 1, 3, 2], np.int64)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """Token i is the text's [starts[i], ends[i]); `words`, `heads`, `tails` hash it whole, its beginning, its end."""
+    """Token i is the text's [starts[i], ends[i]); `words`, `heads`, `tails` hash it whole, its beginning, its end.
+
+    `letters` is the text folded, with one blank for each gap and one at both ends; token i begins at places[i] of it.
+    """
 
     starts: Ints
     ends: Ints
     words: Hashes
     heads: Hashes
     tails: Hashes
+    letters: Hashes
+    places: Ints
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -46,6 +53,18 @@ def pairs(words: Hashes, apart: int) -> Hashes:
     later = np.zeros_like(words)
     later[: max(0, len(words) - apart)] = words[apart:]
     return _mixed(words * _MIX + later + np.uint64(apart))
+
+
+def grams(tokens: Tokens) -> list[Hashes]:
+    """Hashes of the runs of letters that begin at each of `letters`, one array for each length of run."""
+    found: list[Hashes] = []
+    power = 1
+    rolling = tokens.letters * _BASE
+    for length in range(2, LONGEST_GRAM + 1):
+        power = power * int(_BASE) & 0xFFFFFFFFFFFFFFFF
+        rolling = rolling[:-1] + tokens.letters[length - 1 :] * np.uint64(power)
+        found.append(_mixed(rolling + np.uint64(length)))
+    return found
 
 
 def _mixed(hashes: Hashes) -> Hashes:
@@ -119,7 +138,14 @@ class Alphabet:
         ended = np.where(kind == SIGN, starts + 1, ends)
         first = np.minimum(ended, starts + _HEAD[kind])
         last = np.maximum(starts, ended - _TAIL[kind])
+        gap = kinds == GAP
+        solid = ~gap
+        solid[1:] |= ~gap[:-1]
+        squeezed = np.full(int(np.count_nonzero(solid)) + 2, _BLANK, np.uint64)
+        squeezed[1:-1] = np.where(gap, _BLANK, letters)[solid]
         return Tokens(
+            letters=squeezed,
+            places=np.cumsum(solid)[starts],
             starts=starts,
             ends=ends,
             words=self._hashed(sums, starts, ended, 0),

@@ -33,6 +33,8 @@ class Weights:
     words: Floats
     heads: Floats
     tails: Floats
+    grams: Floats
+    gram_share: float  # of the sum of a window's gram weights that is added to its injection logit
     near: Floats
     near_bias: Floats
     hidden: Floats
@@ -93,7 +95,8 @@ def _checked(found: dict[str, npt.NDArray[np.generic]], digest: str) -> Weights:
     near_bias, hidden_bias = floats("near_bias", -1), floats("hidden_bias", -1)
     fixed = floats("fixed", len(known), turn.shape[0]) @ turn
     tables = {name: floats(name, -1, width) for name in ("words", "heads", "tails")}
-    if any(len(table).bit_count() != 1 for table in tables.values()):
+    runs = floats("grams", -1)
+    if any(len(table).bit_count() != 1 for table in (*tables.values(), runs)):
         raise ValueError("the weights are damaged: a table's size is no power of two")
     outputs = 1 + len(asks) + len(kinds)
     return Weights(
@@ -106,6 +109,8 @@ def _checked(found: dict[str, npt.NDArray[np.generic]], digest: str) -> Weights:
         words=tables["words"],
         heads=tables["heads"],
         tails=tables["tails"],
+        grams=runs,
+        gram_share=float(floats("gram_share", 1)[0]),
         near=floats("near", 3 * width, len(near_bias)),
         near_bias=near_bias,
         hidden=floats("hidden", 3 * len(near_bias), len(hidden_bias)),

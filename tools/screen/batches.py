@@ -16,7 +16,7 @@ from tools.screen.shape import BLOCK, HEADS, TAILS, WORDS
 Ints = npt.NDArray[np.int64]
 CROP = 192  # tokens of one example
 BURIED = 0.5  # of the hostile texts, and of a part of the benign ones, are put in the midst of others
-REWORDED, REWORDED_WORDS = 0.5, 0.2  # share of texts, and of their words, for which a neighbour stands
+REWORDED, REWORDED_WORDS = 0.2, 0.2  # share of texts, and of their words, for which a neighbour stands
 DROPPED_WORDS = 0.05
 FORGOTTEN = 0.08  # share of known words that are read by their letters only
 

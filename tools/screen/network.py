@@ -39,7 +39,7 @@ class Network(nn.Module):
         self.near = nn.Linear(3 * WIDTH, FEATURES)
         self.hidden = nn.Linear((3 if context else 2) * FEATURES, HIDDEN)
         self.says = nn.Linear(HIDDEN, 1 + len(ASKS) + len(ATTACKS))
-        self.drop_words, self.drop_noise, self.drop_hidden = 0.35, 0.1, 0.25
+        self.drop_words, self.drop_noise, self.drop_hidden = 0.2, 0.1, 0.2
 
     def forward(self, batch: Batch) -> Windows:
         real = batch.real[..., None]
