@@ -13,7 +13,7 @@ from node.core.canonical import decode
 from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode
 from node.core.limits import Limits
-from node.core.model import Author, MessageKind, Status
+from node.core.model import Address, Author, MessageKind, Status
 from node.core.workspace import DriverKind, ScreenMode, Workspace
 from node.mcp_words import receipt_and_arrival
 from node.ports import RowFilter
@@ -116,14 +116,25 @@ async def test_a_call_that_would_wait_returns_at_once(tmp_path: Path) -> None:
         assert not mesh.blocked(alice, bob)
 
 
+@pytest.mark.parametrize("answer", [ONCE, DENIED])
 @scenario
-async def test_whoever_waits_at_the_other_end_is_woken_by_the_approval(tmp_path: Path) -> None:
+async def test_both_ends_are_rung_by_the_answer(tmp_path: Path, answer: Decision) -> None:
+    async with asking(tmp_path) as mesh:
+        alice, bob, person = await pair(mesh)
+        await alice.request(bob, SECRET)
+        rung: list[Address] = []
+        mesh.bells.add(rung.extend)
+        await person.says(answer)
+        assert set(rung) == {alice.address, bob.address}
+
+
+@scenario
+async def test_whoever_waits_gets_it_when_it_is_allowed(tmp_path: Path) -> None:
     async with asking(tmp_path) as mesh:
         alice, bob, person = await pair(mesh)
         await alice.request(bob, SECRET)
         async with asyncio.TaskGroup() as group:
             work = group.create_task(bob.wait(seconds=15))
-            await mesh.caught_up()
             await person.says(ONCE)
             assert texts(await work) == [SECRET]
 
@@ -372,6 +383,19 @@ async def test_a_session_that_goes_takes_what_was_held_with_it(tmp_path: Path) -
         assert await person.asked() == ()
         assert (await carol.read()).taken == ()
         assert await carol.list(closed=True) == ()
+
+
+@scenario
+async def test_a_steer_that_was_held_for_a_session_goes_with_it(tmp_path: Path) -> None:
+    async with asking(tmp_path) as mesh:
+        alice, bob, person, exchange = await working(mesh)
+        steer = await alice.send(Steer(exchange=exchange, text=SECRET))
+        question = await person.only()
+        await mesh.removes(bob)
+        assert await person.asked() == ()
+        assert (await mesh.message(steer.message.id)).ladder.held == "withdrawn"
+        with refused(ErrorCode.WRONG_STATE, "was withdrawn already"):
+            await person.says(ONCE, question)
 
 
 # --- texts that pass, modes, limits -----------------------------------------------------------------------------------
