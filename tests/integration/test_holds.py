@@ -84,7 +84,7 @@ async def test_no_row_shows_the_text_and_none_of_the_questions_quotes_it(tmp_pat
         rows = [row async for row in mesh.audit.rows(RowFilter(), follow=False)]
         beside = {name: text for row in rows for name, text in row.side}
         assert set(beside) >= {"snippet", "sender", "recipient"}
-        assert "preview" not in beside or SECRET not in beside["preview"]
+        assert not any(SECRET in dict(row.side).get("preview", "") for row in rows)
         assert not any("the end of it" in text for text in beside.values())
         # A title that is derived from the text stands beside the row of what is held, and nowhere else.
         titled = [decode(row.data)["decision"] for row in rows if SECRET in dict(row.side).get("title", "")]
