@@ -24,6 +24,7 @@ def mirror_to_wire(view: MirrorView) -> pb.Mirror:
         link_since_us=view.link.since_us,
         link_address=view.link.address,
         link_why=wire_text(view.link.why),
+        relay_why=wire_text(view.relay_why),
     )
 
 
@@ -41,6 +42,7 @@ def mirror_from_wire(wire: pb.Mirror) -> MirrorView:
             address=wire.link_address,
             why=wire.link_why,
         ),
+        relay_why=wire.relay_why,
     )
 
 

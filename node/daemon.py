@@ -107,7 +107,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             mesh=MeshApi(
                 overview=parts.mesh, peers=parts.mesh.peers, pairing=parts.mesh.pairing, transfers=parts.transfers
             ),
-            mirror=MirrorApi(mirrors=parts.mirrors, watch=tunnel.watched, limits=parts.limits),
+            mirror=MirrorApi(mirrors=parts.mirrors, watch=tunnel.watched, relaying=tunnel.relays, limits=parts.limits),
         )
         async with api.serve(run / paths.LOCAL_SOCKET), asyncio.TaskGroup() as group:
             tick = float(parts.limits.tick_s)

@@ -19,7 +19,6 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, Blocked, Exchange, SessionStatus, Status
-from node.core.relay import waits_towards
 from node.core.transfer import Attachment
 from node.labels import label_of
 from node.ledger import OPENINGS, Ledger
@@ -98,7 +97,7 @@ class Inbox:
     def towards(self, peer: str) -> tuple[Blocked, ...]:
         """The waits, here and told of by others, that lead to a session of that node."""
         others = (edge for (node, _), edges in self._told.items() if node != peer for edge in edges)
-        return waits_towards(peer, (*self._blocked, *others), self._limits.waits_told)
+        return policy.waits_towards(peer, (*self._blocked, *others), self._limits.waits_told)
 
     async def next_wait(self, seen: int) -> int:
         """Waits until the graph has changed since `seen` (0 at first); the new count."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from node import codec_local_mirror as codec
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
+from node.core.views_mirror import MirrorView
 from node.grpc_setup import grpc
 from node.local_door import Door
-from node.ports_mirror import Mirrors, MirrorWatch
+from node.ports_mirror import Mirrors, MirrorWatch, Relaying
 from node.wire.v1 import local_pb2 as pb
 
 
@@ -22,6 +23,7 @@ class MirrorApi:
 
     mirrors: Mirrors
     watch: MirrorWatch
+    relaying: Relaying
     limits: Limits
 
     def handlers(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
@@ -34,18 +36,21 @@ class MirrorApi:
             "WatchMirror": door.stream(self._watch_mirror, pb.WatchMirrorRequest, follows=lambda _asked: True),
         }
 
+    def _told(self, view: MirrorView) -> pb.Mirror:
+        return codec.mirror_to_wire(replace(view, relay_why=self.relaying.why(view.id)))
+
     async def _add_mirror(self, asked: pb.AddMirrorRequest) -> pb.AddMirrorResponse:
-        return pb.AddMirrorResponse(mirror=codec.mirror_to_wire(await self.mirrors.add(asked.peer)))
+        return pb.AddMirrorResponse(mirror=self._told(await self.mirrors.add(asked.peer)))
 
     async def _remove_mirror(self, asked: pb.RemoveMirrorRequest) -> pb.RemoveMirrorResponse:
-        return pb.RemoveMirrorResponse(mirror=codec.mirror_to_wire(await self.mirrors.remove(asked.peer)))
+        return pb.RemoveMirrorResponse(mirror=self._told(await self.mirrors.remove(asked.peer)))
 
     async def _set_mirror(self, asked: pb.SetMirrorRequest) -> pb.SetMirrorResponse:
         view = await self.mirrors.set_paused(asked.peer, paused=asked.paused)
-        return pb.SetMirrorResponse(mirror=codec.mirror_to_wire(view))
+        return pb.SetMirrorResponse(mirror=self._told(view))
 
     async def _list_mirrors(self, _asked: pb.ListMirrorsRequest) -> pb.ListMirrorsResponse:
-        return pb.ListMirrorsResponse(mirrors=[codec.mirror_to_wire(view) for view in self.mirrors.views()])
+        return pb.ListMirrorsResponse(mirrors=[self._told(view) for view in self.mirrors.views()])
 
     async def _watch_mirror(self, asked: pb.WatchMirrorRequest) -> AsyncGenerator[pb.WatchMirrorResponse, None]:
         if not (asked.panel or asked.timeline):

@@ -93,6 +93,14 @@ class PanelSource(Protocol):
         ...
 
 
+class Relaying(Protocol):
+    """The streams on which requests are forwarded."""
+
+    def why(self, peer: str) -> str:
+        """Why nothing is forwarded to that server now; empty while it is."""
+        ...
+
+
 class MirrorWatch(Protocol):
     """What mirrored servers show, to whoever at this machine looks."""
 

@@ -360,7 +360,9 @@ class Node:
             place=place,
             work=WorkApi(store=self.books, approvals=self.questions, workspaces=self.places, agents=self.installed),
             mesh=MeshApi(overview=self.among, peers=self.trusted, pairing=self.pairings, transfers=self.transfers),
-            mirror=MirrorApi(mirrors=self.mirroring, watch=self.mirroring, limits=limits or Limits()),
+            mirror=MirrorApi(
+                mirrors=self.mirroring, watch=self.mirroring, relaying=self.mirroring, limits=limits or Limits()
+            ),
         )
         self.worker = self.desk.put(session(2))
         self.put(exchange("e", self.worker))

@@ -30,6 +30,11 @@ class Mirroring:
     wishes: list[tuple[str, bool, bool, int]] = field(default_factory=list)
     events: asyncio.Queue[MirrorEvent | MeshError | None] = field(default_factory=asyncio.Queue)
     left: asyncio.Event = field(default_factory=asyncio.Event)
+    stopped: dict[str, str] = field(default_factory=dict)
+
+    def why(self, peer: str) -> str:
+        """Why nothing is forwarded to that server."""
+        return self.stopped.get(peer, "")
 
     def put(self, one: MirrorView) -> MirrorView:
         self.known[one.name] = one

@@ -14,7 +14,7 @@ from node.cli.options import complete_peer, json_option, peer_argument
 from node.cli.text import Column, one_line, table
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import PREFIX_MINIMUM
-from node.core.mesh import LinkState
+from node.core.mesh import Grant, LinkState
 from node.core.mirror import GRANTS, asked_of
 from node.core.node_id import short
 from node.core.policy import nickname_key
@@ -108,6 +108,9 @@ def _list(*, in_json: bool) -> None:
     for view in mirrors:
         if view.link.why and not view.paused:
             console.note(console.tint(f"{one_line(view.name)}: {one_line(view.link.why)}", Tone.WARN))
+        if view.link.state is LinkState.UP and view.relay_why and Grant.REQUEST in view.got and not view.paused:
+            why = f"{one_line(view.name)}: nothing is forwarded there: {one_line(view.relay_why)}"
+            console.note(console.tint(why, Tone.WARN))
         if view.link.state is LinkState.UP:
             _say_missing(view, client, console)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
-from node.core.model import Address, End, Exchange, Session, SessionStatus
+from node.core.model import Address, Blocked, End, Exchange, Session, SessionStatus
 
 NICKNAME_MAX: Final = 32
 _NICK_PUNCTUATION: Final = frozenset("._-")
@@ -224,3 +224,15 @@ def find_cycle(start: Address, target: Address, waits: Mapping[Address, Iterable
             trail.pop()
             path.pop()
     return ()
+
+
+def waits_towards(node: str, waits: Sequence[Blocked], limit: int) -> tuple[Blocked, ...]:
+    """Those waits that lead, over whatever others, to a wait for somebody on `node`; at most `limit`."""
+    chosen = {index for index, one in enumerate(waits) if one.on.node == node}
+    reached = {waits[index].who for index in chosen}
+    while True:
+        more = {i for i, one in enumerate(waits) if i not in chosen and one.on in reached}
+        if not more:
+            return tuple(waits[index] for index in sorted(chosen)[:limit])
+        chosen |= more
+        reached |= {waits[index].who for index in more}

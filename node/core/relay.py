@@ -5,7 +5,7 @@ Neither end trusts the other: everything here has been checked for size and form
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -18,7 +18,6 @@ from node.core.model import (
     AWAITS_APPROVAL,
     REFUSED_BY_PERSON,
     Author,
-    Blocked,
     Exchange,
     Ladder,
     Message,
@@ -388,15 +387,3 @@ def check_askable(session: RemoteSession, host: str) -> None:
 def label(session: RemoteSession, host: str) -> str:
     """How people and models read a session of another node: "@api@studio"."""
     return f"{session.name}@{host}"
-
-
-def waits_towards(node: str, waits: Sequence[Blocked], limit: int) -> tuple[Blocked, ...]:
-    """Those waits that lead, over whatever others, to a wait for somebody on `node`; at most `limit`."""
-    chosen = {index for index, one in enumerate(waits) if one.on.node == node}
-    reached = {waits[index].who for index in chosen}
-    while True:
-        more = {i for i, one in enumerate(waits) if i not in chosen and one.on in reached}
-        if not more:
-            return tuple(waits[index] for index in sorted(chosen)[:limit])
-        chosen |= more
-        reached |= {waits[index].who for index in more}

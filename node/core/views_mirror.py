@@ -14,7 +14,10 @@ from node.core.views import TimelineRowView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorView:
-    """A mirror with the peer that it is of, and the link to that. `got` is what this node may do there."""
+    """A mirror with the peer that it is of, and the link to that. `got` is what this node may do there.
+
+    `relay_why` says why nothing is forwarded there now; it is empty while it is.
+    """
 
     id: str
     shown: str
@@ -23,6 +26,7 @@ class MirrorView:
     added_us: int
     got: frozenset[Grant]
     link: Link
+    relay_why: str = ""
 
 
 class StreamState(StrEnum):

@@ -44,6 +44,9 @@ async def test_mirrors_are_listed_added_paused_and_removed(tmp_path: Path) -> No
     node.mirroring.put(mirror("a", "studio", paused=True, got=frozenset(Grant), link=down))
     async with node.up() as client:
         assert await client.mirrors() == node.mirroring.views()
+        node.mirroring.stopped["a" * 52] = "it is of another version " + HOSTILE
+        assert [one.relay_why for one in await client.mirrors()] == ["it is of another version " + HOSTILE]
+        node.mirroring.stopped.clear()
         assert await client.add_mirror("attic") == mirror("b", "attic")
         assert not (await client.pause_mirror("studio", paused=False)).paused
         assert (await client.pause_mirror("studio", paused=True)).paused

@@ -16,6 +16,8 @@ from tools.screen.shape import BLOCK, HEADS, TAILS, WORDS
 Ints = npt.NDArray[np.int64]
 CROP = 192  # tokens of one example
 BURIED = 0.5  # of the hostile texts, and of a part of the benign ones, are put in the midst of others
+ALONE = 0.4  # of the hostile texts that are longer than their payload, only that is taken into other company
+AMONG_AGENTS = 0.6  # of the company is what agents write to each other, the rest what engineers write
 REWORDED, REWORDED_WORDS = 0.2, 0.2  # share of texts, and of their words, for which a neighbour stands
 DROPPED_WORDS = 0.05
 FORGOTTEN = 0.08  # share of known words that are read by their letters only
@@ -103,6 +105,7 @@ class Mixer:
         rows = store.rows
         base = [row.source.partition(":")[0] for row in rows]
         self._ordinary = np.array([i for i, name in enumerate(base) if name in ("eng_commits", "eng_docs")])
+        self._honest = np.array([i for i, row in enumerate(rows) if row.writer and not row.hostile and not row.ask])
         self._buriable = np.array([bool(row.writer) for row in rows])
         self._asks = np.array([[row.ask == ask for ask in ASKS] for row in rows], np.float32)
         self._asks_known = np.array([row.ask != UNKNOWN for row in rows], np.float32)
@@ -170,6 +173,9 @@ class Mixer:
         store, draw = self._store, self._random
         first, last = int(store.bounds[row]), int(store.bounds[row + 1])
         hostile, size = store.rows[row].hostile, last - first
+        payload = first + np.flatnonzero(store.marked[first:last])
+        if hostile and 0 < len(payload) < min(size, CROP - BLOCK) and draw.random() < ALONE:
+            return self._in_company(payload)
         if size > CROP:
             if hostile and store.rows[row].span is not None:
                 inside = np.flatnonzero(store.marked[first:last])
@@ -186,13 +192,18 @@ class Mixer:
             or not len(self._ordinary)
         ):
             return whole
-        room = CROP - size
+        return self._in_company(whole)
+
+    def _in_company(self, whole: Ints) -> Ints:
+        draw, room = self._random, CROP - len(whole)
         before = int(draw.integers(room + 1)) if draw.random() < 0.7 else 0
         after = int(draw.integers(room - before + 1)) if draw.random() < 0.7 else 0
-        return np.concatenate([self._ordinary_piece(before), whole, self._ordinary_piece(after)])
+        return np.concatenate([self._piece(before), whole, self._piece(after)])
 
-    def _ordinary_piece(self, size: int) -> Ints:
-        row = int(self._ordinary[self._random.integers(len(self._ordinary))])
+    def _piece(self, size: int) -> Ints:
+        agents = len(self._honest) and self._random.random() < AMONG_AGENTS
+        company = self._honest if agents else self._ordinary
+        row = int(company[self._random.integers(len(company))])
         first, last = int(self._store.bounds[row]), int(self._store.bounds[row + 1])
         size = min(size, last - first)
         start = first + int(self._random.integers(last - first - size + 1))

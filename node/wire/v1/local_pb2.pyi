@@ -1032,7 +1032,7 @@ class ListMirrorsResponse(_message.Message):
     def __init__(self, mirrors: _Optional[_Iterable[_Union[Mirror, _Mapping]]] = ...) -> None: ...
 
 class Mirror(_message.Message):
-    __slots__ = ("id", "shown", "name", "paused", "added_us", "got", "link", "link_since_us", "link_address", "link_why")
+    __slots__ = ("id", "shown", "name", "paused", "added_us", "got", "link", "link_since_us", "link_address", "link_why", "relay_why")
     ID_FIELD_NUMBER: _ClassVar[int]
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -1043,6 +1043,7 @@ class Mirror(_message.Message):
     LINK_SINCE_US_FIELD_NUMBER: _ClassVar[int]
     LINK_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     LINK_WHY_FIELD_NUMBER: _ClassVar[int]
+    RELAY_WHY_FIELD_NUMBER: _ClassVar[int]
     id: str
     shown: str
     name: str
@@ -1053,7 +1054,8 @@ class Mirror(_message.Message):
     link_since_us: int
     link_address: str
     link_why: str
-    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., name: _Optional[str] = ..., paused: _Optional[bool] = ..., added_us: _Optional[int] = ..., got: _Optional[_Iterable[str]] = ..., link: _Optional[str] = ..., link_since_us: _Optional[int] = ..., link_address: _Optional[str] = ..., link_why: _Optional[str] = ...) -> None: ...
+    relay_why: str
+    def __init__(self, id: _Optional[str] = ..., shown: _Optional[str] = ..., name: _Optional[str] = ..., paused: _Optional[bool] = ..., added_us: _Optional[int] = ..., got: _Optional[_Iterable[str]] = ..., link: _Optional[str] = ..., link_since_us: _Optional[int] = ..., link_address: _Optional[str] = ..., link_why: _Optional[str] = ..., relay_why: _Optional[str] = ...) -> None: ...
 
 class WatchMirrorRequest(_message.Message):
     __slots__ = ("peer", "panel", "timeline", "tail")

@@ -70,6 +70,7 @@ def test_mirrors_are_listed_with_what_keeps_them_from_work(helio, node):
         mirror(FORGERY, got=[]),
         mirror("attic", paused=True, got=["request"], link="down", link_why="nobody answers"),
         mirror("barn", link="refused", link_why=f"unpaired {FORGERY}"),
+        mirror("shed", got=["request"], relay_why="it is of another version"),
     ]
     result = helio("mirror")
     lines = result.stdout.splitlines()
@@ -79,6 +80,7 @@ def test_mirrors_are_listed_with_what_keeps_them_from_work(helio, node):
     assert "nobody answers" not in result.stderr
     assert f"barn: unpaired {ESCAPED}" in result.stderr
     assert GRANT in result.stderr
+    assert "shed: nothing is forwarded there: it is of another version\n" in result.stderr
     assert json.loads(helio("mirror", "list", "--json").stdout)[1]["name"] == "attic"
     node.mirrors = []
     assert helio("mirror", "list").stdout.startswith("Nothing is mirrored.")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node.core import relay
+from node.core import policy, relay
 from node.core.commands import Answer, Cancel, Close, Request, Steer
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -174,9 +174,9 @@ def test_the_waits_towards_a_node_are_those_that_lead_there(waits: list[Blocked]
         onward = [one for one in waits if one.who == start.on and one.on not in seen]
         return any(leads(one, seen | {one.on}) for one in onward)
 
-    found = relay.waits_towards(node, waits, 100)
+    found = policy.waits_towards(node, waits, 100)
     assert list(found) == [one for one in waits if leads(one, frozenset({one.on}))]
-    assert len(relay.waits_towards(node, waits, 2)) <= 2
+    assert len(policy.waits_towards(node, waits, 2)) <= 2
 
 
 @pytest.mark.parametrize(
