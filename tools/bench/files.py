@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
 from node.core.limits import Limits
 from node.version import VERSION
-from tools.bench import file_node, harness
+from tools.bench import file_node, harness, reporting
 from tools.bench.children import Child, child
 from tools.bench.harness import BenchError, Json, Result, Sample
 from tools.bench.peer_scp import Scp, scp
@@ -292,14 +292,14 @@ def as_table(found: Result) -> str:
     """The result for people."""
     figures, context = found.figures, found.context
     ratios = [
-        (name, _number(value), f"{AIMS[name]:g}" if name in AIMS else "", _judged(name, value))
+        (name, reporting.number(value), reporting.aim(name, AIMS), reporting.judged(name, value, AIMS))
         for name, value in found.ratios.items()
     ]
-    resent, allowed = _number(figures["resent_after_kill_mb"]), _number(figures["sync_interval_mb"])
-    server, client = _number(figures["server_growth_mb"]), _number(figures["client_growth_mb"])
+    resent, allowed = reporting.number(figures["resent_after_kill_mb"]), reporting.number(figures["sync_interval_mb"])
+    server, client = reporting.number(figures["server_growth_mb"]), reporting.number(figures["client_growth_mb"])
     before, after = context["load_before"], context["load_after"]
     lines = [
-        harness.table(("case", "MB/s"), [(name, _number(figures[f"{name}_mb_s"])) for name in CASES]),
+        harness.table(("case", "MB/s"), [(name, reporting.number(figures[f"{name}_mb_s"])) for name in CASES]),
         harness.table(("ratio", "median", "aim", ""), ratios),
         f"sent again after kill -9 at half: {resent} MB, of {allowed} that are allowed",
         f"memory for {context['sparse_gb']} GB at its most: server +{server} MB, client +{client} MB",
@@ -311,23 +311,6 @@ def as_table(found: Result) -> str:
     return "\n\n".join(lines)
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{harness.significant(value):,g}"
-
-
-def _judged(name: str, value: float | None) -> str:
-    if value is None or name not in AIMS:
-        return ""
-    return "reached" if value >= AIMS[name] else "missed"
-
-
-def _repeats(text: str) -> int:
-    number = int(text)
-    if number < harness.MIN_REPEATS:
-        raise argparse.ArgumentTypeError(f"medians need at least {harness.MIN_REPEATS} repeats")
-    return number
-
-
 def _size(text: str) -> int:
     number = int(text)
     if not 0 <= number <= 65_536:
@@ -337,33 +320,21 @@ def _size(text: str) -> int:
 
 def parse(argv: Sequence[str]) -> Options:
     """The options; exits with 2 for those that make no sense."""
-    parser = argparse.ArgumentParser(prog="tools/bench/files.py", description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
-    parser.add_argument("--repeats", type=_repeats, default=harness.MIN_REPEATS, help="turns of every case (5 or more)")
+    parser = reporting.parser_of("tools/bench/files.py", __doc__)
     parser.add_argument("--mb", type=_size, default=FILE_MB, help=f"size of the file ({FILE_MB}; 64 or more)")
     parser.add_argument("--sparse-gb", type=_size, default=SPARSE_GB, help=f"of the sparse file ({SPARSE_GB}; 0: none)")
-    parser.add_argument("--dir", type=Path, default=None, help="where all files go; a real disk, as a node has")
+    reporting.add_folder(parser)
     given = parser.parse_args(argv)
     if given.mb < 64:
         parser.error("--mb below 64 leaves nothing to resume")
-    folder = given.dir or harness.on_disk([Path(tempfile.gettempdir()), Path("/var/tmp"), ROOT])  # noqa: S108 - a real disk
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        parser.error(f"{folder} is not a folder that can be written to")
-    return Options(
-        repeats=given.repeats, mb=given.mb, sparse_gb=given.sparse_gb, folder=folder.resolve(), as_json=given.as_json
-    )
+    folder = reporting.folder_of(parser, given.dir)
+    return Options(repeats=given.repeats, mb=given.mb, sparse_gb=given.sparse_gb, folder=folder, as_json=given.as_json)
 
 
 async def report(options: Options) -> int:
-    """Runs the bench and prints what it found; always 0, for a machine's figures are nobody's fault."""
-    kind = harness.file_system(options.folder)
-    if kind in harness.IN_MEMORY:
-        harness.warn(f"{options.folder} is {kind}: nothing there outlives a power cut, and the ratios mean little.")
-    progress = harness.Progress()
-    found = await bench(options, progress.say)
-    progress.clear()
-    print(found.as_json() if options.as_json else as_table(found), flush=True)
-    return 0
+    """Runs the bench and prints what it found."""
+    reporting.warn_of_memory(options.folder)
+    return await reporting.told(options, bench, as_table)
 
 
 if __name__ == "__main__":

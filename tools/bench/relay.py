@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
 from node.platform import durability
 from node.version import VERSION
-from tools.bench import file_node, harness, own_node, relay_client, store
+from tools.bench import file_node, harness, own_node, relay_client, reporting, store
 from tools.bench.children import child
 from tools.bench.harness import AnyCase, Case, Json, Result, Sample
 from tools.bench.peer_nats import nats
@@ -149,11 +149,11 @@ def result(
 def as_table(found: Result) -> str:
     """The result for people."""
     rows = [
-        (name, *(number(found.figures[f"{name}_{unit}"]) for unit in ("messages_s", "p50_ms", "p99_ms")))
+        (name, *(reporting.number(found.figures[f"{name}_{unit}"]) for unit in ("messages_s", "p50_ms", "p99_ms")))
         for name in CASES
     ]
     judged = [
-        (name, number(value), f"{AIMS[name]:g}" if name in AIMS else "", judge(name, value))
+        (name, reporting.number(value), reporting.aim(name, AIMS), reporting.judged(name, value, AIMS, at_most=AT_MOST))
         for name, value in found.ratios.items()
     ]
     parts = [
@@ -167,29 +167,10 @@ def as_table(found: Result) -> str:
     return "\n\n".join(parts)
 
 
-def number(value: float | None) -> str:
-    """A number for people."""
-    return "-" if value is None else f"{harness.significant(value):,g}"
-
-
-def judge(name: str, value: float | None) -> str:
-    """Whether an aim is reached; most are to be exceeded, some not to be."""
-    if value is None or name not in AIMS:
-        return ""
-    good = value <= AIMS[name] if name in AT_MOST else value >= AIMS[name]
-    return "reached" if good else "missed"
-
-
 async def report(options: store.Options) -> int:
-    """Runs the bench and prints what it found; always 0, for a machine's figures are nobody's fault."""
-    kind = harness.file_system(options.folder)
-    if kind in harness.IN_MEMORY:
-        harness.warn(f"{options.folder} is {kind}: nothing there outlives a power cut, and the ratios mean little.")
-    progress = harness.Progress()
-    found = await bench(options, progress.say)
-    progress.clear()
-    print(found.as_json() if options.as_json else as_table(found), flush=True)
-    return 0
+    """Runs the bench and prints what it found."""
+    reporting.warn_of_memory(options.folder)
+    return await reporting.told(options, bench, as_table)
 
 
 if __name__ == "__main__":

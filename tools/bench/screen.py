@@ -9,7 +9,6 @@ stop early: nearly everything is ordinary, and each relayed message waits for it
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import importlib
@@ -34,7 +33,7 @@ from node import shipped
 from node.classifier import Classifier
 from node.core.screen import Field, screen, version_of
 from node.version import VERSION
-from tools.bench import harness
+from tools.bench import harness, reporting
 from tools.bench.harness import Json, Result
 from tools.bench.screen_texts import text
 
@@ -47,6 +46,7 @@ AT_LEAST = 3
 """Texts in a stretch, however long they take."""
 PEER_SIZE = "16k"
 AIMS: Mapping[str, float] = {"p50_1k_ms": 1.0, "p50_16k_ms": 10.0}
+NOT_ABOVE = frozenset(AIMS)
 _TICK_S = 0.001
 
 Read = Callable[[str], object]
@@ -230,8 +230,16 @@ def versions(missing: Mapping[str, str]) -> dict[str, Json]:
 
 def as_table(found: Result) -> str:
     """The result for people."""
-    figures = [(name, _number(value), _aim(name), _judged(name, value)) for name, value in found.figures.items()]
-    ratios = [(name, _number(value)) for name, value in found.ratios.items()]
+    figures = [
+        (
+            name,
+            reporting.number(value),
+            reporting.aim(name, AIMS),
+            reporting.judged(name, value, AIMS, at_most=NOT_ABOVE),
+        )
+        for name, value in found.figures.items()
+    ]
+    ratios = [(name, reporting.number(value)) for name, value in found.ratios.items()]
     context = found.context
     parts = [
         harness.table(("figure", "median", "aim", ""), figures),
@@ -244,52 +252,13 @@ def as_table(found: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{harness.significant(value):,g}"
-
-
-def _aim(name: str) -> str:
-    return f"{AIMS[name]:g}" if name in AIMS else ""
-
-
-def _judged(name: str, value: float | None) -> str:
-    if value is None or name not in AIMS:
-        return ""
-    return "reached" if value <= AIMS[name] else "missed"
-
-
-def _repeats(given: str) -> int:
-    number = int(given)
-    if number < harness.MIN_REPEATS:
-        raise argparse.ArgumentTypeError(f"medians need at least {harness.MIN_REPEATS} repeats")
-    return number
-
-
-def _seconds(given: str) -> float:
-    number = float(given)
-    if not 0.1 <= number <= 600:
-        raise argparse.ArgumentTypeError("between 0.1 and 600 seconds")
-    return number
-
-
 def parse(argv: Sequence[str]) -> Options:
     """The options; exits with 2 for those that make no sense."""
-    parser = argparse.ArgumentParser(prog="tools/bench/screen.py", description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
-    parser.add_argument("--repeats", type=_repeats, default=harness.MIN_REPEATS, help="turns of every case (5 or more)")
-    parser.add_argument("--seconds", type=_seconds, default=SECONDS, help=f"length of one turn ({SECONDS:g})")
+    parser = reporting.parser_of("tools/bench/screen.py", __doc__)
+    parser.add_argument("--seconds", type=reporting.stretch, default=SECONDS, help=f"length of one turn ({SECONDS:g})")
     given = parser.parse_args(argv)
     return Options(repeats=given.repeats, seconds=given.seconds, as_json=given.as_json)
 
 
-async def report(options: Options) -> int:
-    """Runs the bench and prints what it found; always 0, for a machine's figures are nobody's fault."""
-    progress = harness.Progress()
-    found = await bench(options, progress.say)
-    progress.clear()
-    print(found.as_json() if options.as_json else as_table(found), flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(harness.run(report(parse(sys.argv[1:]))))
+    sys.exit(harness.run(reporting.told(parse(sys.argv[1:]), bench, as_table)))

@@ -10,9 +10,7 @@ whole path through the broker with the screen, the timeline row and the notice.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import os
 import platform
 import sqlite3
 import sys
@@ -33,7 +31,7 @@ if __name__ == "__main__":
 
 from node.platform import durability
 from node.version import VERSION
-from tools.bench import harness, own_node
+from tools.bench import harness, own_node, reporting
 from tools.bench.harness import AnyCase, Case, Json, Result, Sample
 from tools.bench.peer_nats import nats
 from tools.bench.peer_postgres import postgres
@@ -179,11 +177,11 @@ def versions(peers: Mapping[str, Peer]) -> dict[str, Json]:
 def as_table(found: Result) -> str:
     """The result for people."""
     rows = [
-        (name, *(_number(found.figures[f"{name}_{unit}"]) for unit in ("commands_s", "p50_ms", "p99_ms")))
+        (name, *(reporting.number(found.figures[f"{name}_{unit}"]) for unit in ("commands_s", "p50_ms", "p99_ms")))
         for name in CASES
     ]
     ratios = [
-        (name, _number(value), f"{AIMS[name]:g}" if name in AIMS else "", _judged(name, value))
+        (name, reporting.number(value), reporting.aim(name, AIMS), reporting.judged(name, value, AIMS))
         for name, value in found.ratios.items()
     ]
     parts = [
@@ -202,56 +200,20 @@ def _surroundings(context: Mapping[str, Json]) -> str:
     return f"{context['cores']} cores, load {before} before and {after} after, {context['file_system']}"
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{harness.significant(value):,g}"
-
-
-def _judged(name: str, value: float | None) -> str:
-    if value is None or name not in AIMS:
-        return ""
-    return "reached" if value >= AIMS[name] else "missed"
-
-
-def repeats(text: str) -> int:
-    """A number of repeats, at least MIN_REPEATS."""
-    number = int(text)
-    if number < harness.MIN_REPEATS:
-        raise argparse.ArgumentTypeError(f"medians need at least {harness.MIN_REPEATS} repeats")
-    return number
-
-
-def stretch(text: str) -> float:
-    """Seconds of one stretch, at least 0.1."""
-    number = float(text)
-    if not 0.1 <= number <= 600:
-        raise argparse.ArgumentTypeError("between 0.1 and 600 seconds")
-    return number
-
-
 def parse(argv: Sequence[str], program: str = "tools/bench/store.py", about: str | None = __doc__) -> Options:
     """The options; exits with 2 for those that make no sense."""
-    parser = argparse.ArgumentParser(prog=program, description=about)
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
-    parser.add_argument("--repeats", type=repeats, default=harness.MIN_REPEATS, help="turns of every case (5 or more)")
-    parser.add_argument("--seconds", type=stretch, default=SECONDS, help=f"length of one turn ({SECONDS:g})")
-    parser.add_argument("--dir", type=Path, default=None, help="where all files go; a real disk, as a node has")
+    parser = reporting.parser_of(program, about)
+    parser.add_argument("--seconds", type=reporting.stretch, default=SECONDS, help=f"length of one turn ({SECONDS:g})")
+    reporting.add_folder(parser)
     given = parser.parse_args(argv)
-    folder = given.dir or harness.on_disk([Path(tempfile.gettempdir()), Path("/var/tmp"), ROOT])  # noqa: S108 - a real disk
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        parser.error(f"{folder} is not a folder that can be written to")
-    return Options(repeats=given.repeats, seconds=given.seconds, folder=folder.resolve(), as_json=given.as_json)
+    folder = reporting.folder_of(parser, given.dir)
+    return Options(repeats=given.repeats, seconds=given.seconds, folder=folder, as_json=given.as_json)
 
 
 async def report(options: Options) -> int:
-    """Runs the bench and prints what it found; always 0, for a machine's figures are nobody's fault."""
-    kind = harness.file_system(options.folder)
-    if kind in harness.IN_MEMORY:
-        harness.warn(f"{options.folder} is {kind}: nothing there outlives a power cut, and the ratios mean little.")
-    progress = harness.Progress()
-    found = await bench(options, progress.say)
-    progress.clear()
-    print(found.as_json() if options.as_json else as_table(found), flush=True)
-    return 0
+    """Runs the bench and prints what it found."""
+    reporting.warn_of_memory(options.folder)
+    return await reporting.told(options, bench, as_table)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import platform
 import sqlite3
 import statistics
@@ -31,7 +30,7 @@ if __name__ == "__main__":
     environment.enter(__file__)
 
 from node.version import VERSION
-from tools.bench import file_node, harness, watch_node
+from tools.bench import file_node, harness, reporting, watch_node
 from tools.bench.children import Child, child
 from tools.bench.harness import Json, Result
 
@@ -39,6 +38,7 @@ SECONDS = 10
 # Updates a second. At the last one more comes than anybody can be shown.
 CASES: Mapping[str, int] = {"idle": 0, "calm": 2, "storm": 40}
 AIMS: Mapping[str, float] = {"cpu_per_1000_deliveries": 0.25, "p99_ms": 250.0}
+NOT_ABOVE = frozenset(AIMS)
 _SETTLE_S = 1.0
 
 
@@ -160,8 +160,16 @@ def _middle(values: Sequence[float]) -> float | None:
 
 def as_table(found: Result) -> str:
     """The result for people."""
-    figures = [(name, _number(value), _aim(name), _judged(name, value)) for name, value in found.figures.items()]
-    ratios = [(name, _number(value)) for name, value in found.ratios.items()]
+    figures = [
+        (
+            name,
+            reporting.number(value),
+            reporting.aim(name, AIMS),
+            reporting.judged(name, value, AIMS, at_most=NOT_ABOVE),
+        )
+        for name, value in found.figures.items()
+    ]
+    ratios = [(name, reporting.number(value)) for name, value in found.ratios.items()]
     context = found.context
     return "\n\n".join(
         (
@@ -170,27 +178,6 @@ def as_table(found: Result) -> str:
             f"{context['cores']} cores, load {context['load_before']} before and {context['load_after']} after",
         )
     )
-
-
-def _aim(name: str) -> str:
-    return f"{AIMS[name]:g}" if name in AIMS else ""
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{harness.significant(value):,g}"
-
-
-def _judged(name: str, value: float | None) -> str:
-    if value is None or name not in AIMS:
-        return ""
-    return "reached" if value <= AIMS[name] else "missed"
-
-
-def _repeats(text: str) -> int:
-    number = int(text)
-    if number < harness.MIN_REPEATS:
-        raise argparse.ArgumentTypeError(f"medians need at least {harness.MIN_REPEATS} repeats")
-    return number
 
 
 def _seconds(text: str) -> int:
@@ -202,26 +189,13 @@ def _seconds(text: str) -> int:
 
 def parse(argv: Sequence[str]) -> Options:
     """The options; exits with 2 for those that make no sense."""
-    parser = argparse.ArgumentParser(prog="tools/bench/watchers.py", description=__doc__)
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print one JSON object")
-    parser.add_argument("--repeats", type=_repeats, default=harness.MIN_REPEATS, help="turns of every case (5 or more)")
+    parser = reporting.parser_of("tools/bench/watchers.py", __doc__)
     parser.add_argument("--seconds", type=_seconds, default=SECONDS, help=f"length of one turn ({SECONDS})")
-    parser.add_argument("--dir", type=Path, default=None, help="where all files go; a real disk, as a node has")
+    reporting.add_folder(parser)
     given = parser.parse_args(argv)
-    folder = given.dir or harness.on_disk([Path(tempfile.gettempdir()), Path("/var/tmp"), ROOT])  # noqa: S108 - a real disk
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        parser.error(f"{folder} is not a folder that can be written to")
-    return Options(repeats=given.repeats, seconds=given.seconds, folder=folder.resolve(), as_json=given.as_json)
-
-
-async def report(options: Options) -> int:
-    """Runs the bench and prints what it found; always 0, for a machine's figures are nobody's fault."""
-    progress = harness.Progress()
-    found = await bench(options, progress.say)
-    progress.clear()
-    print(found.as_json() if options.as_json else as_table(found), flush=True)
-    return 0
+    folder = reporting.folder_of(parser, given.dir)
+    return Options(repeats=given.repeats, seconds=given.seconds, folder=folder, as_json=given.as_json)
 
 
 if __name__ == "__main__":
-    sys.exit(harness.run(report(parse(sys.argv[1:]))))
+    sys.exit(harness.run(reporting.told(parse(sys.argv[1:]), bench, as_table)))

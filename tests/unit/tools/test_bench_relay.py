@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tools.bench import harness, relay
+from tools.bench import harness, relay, reporting
 from tools.bench.harness import BenchError, ProgramCase, Sample
 
 
@@ -31,9 +31,12 @@ def test_each_ratio_is_there_for_each_level_and_null_without_its_peer() -> None:
 
 
 def test_what_is_to_be_small_is_judged_so() -> None:
-    assert relay.judge("p50_vs_unary", 0.1) == relay.judge("vs_unary", 7) == "reached"
-    assert relay.judge("p50_vs_unary", 0.2) == relay.judge("vs_unary", 5) == "missed"
-    assert relay.judge("vs_unary_full", 5) == relay.judge("vs_unary", None) == ""
+    def judged(name: str, value: float | None) -> str:
+        return reporting.judged(name, value, relay.AIMS, at_most=relay.AT_MOST)
+
+    assert judged("p50_vs_unary", 0.1) == judged("vs_unary", 7) == "reached"
+    assert judged("p50_vs_unary", 0.2) == judged("vs_unary", 5) == "missed"
+    assert judged("vs_unary_full", 5) == judged("vs_unary", None) == ""
 
 
 def test_a_program_measures_itself() -> None:
