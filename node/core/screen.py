@@ -18,7 +18,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from node.core.screen_credentials import credentials, without_credentials
-from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits
+from node.core.screen_disguises import disguised_passages
+from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits, passage_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_origin import Origin
 from node.core.screen_rules import ADVICE, VERSION
@@ -134,6 +135,7 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         *_structural_hits(joined),
         *_credential_hits(joined),
         *_layer_hits(joined, scorer),
+        *(passage_hits(disguised_passages(joined), "disguised", scorer) if scorer is not None else ()),
         *_seam_hits(fields),
     ]
     hits = _quotations_marked(joined, _distinct(heapq.nlargest(4 * MAX_FINDINGS, found, key=lambda hit: hit.weight)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from node.core.screen_match import Hit, hit_of
-from node.core.screen_views import View
+from node.core.screen_match import SNIPPET, Hit, hit_of
+from node.core.screen_views import Passage, View
 
 if TYPE_CHECKING:
     from node.core.screen_scorer import Scorer
@@ -16,10 +17,21 @@ ASK: Final = "ask"
 LINE: Final = 700
 """The weight (per mille) at which a hit of its own decides; the scorer's own lines are moved there."""
 _LEAST: Final = 300
+# The scorer takes one text in a hundred for hostile. Of what somebody took the trouble to disguise far more is: so much
+# is added to its logit.
+DISGUISED: Final = 8.0
+# Shorter ones are names, hashes and numbers that happen to decode to something.
+_LETTERS: Final = 12
 
 
 def learned_hits(view: View, scorer: Scorer) -> Iterator[Hit]:
-    """How much the view reads like an attack, and how much it asks for; nothing for what reads like neither."""
+    """How much the view reads like an attack, and how much it asks for; nothing for what reads like neither.
+
+    What was decoded is judged by itself, without what stands around it.
+    """
+    if view.depth:
+        yield from passage_hits(view.passages, view.name, scorer)
+        return
     scored = scorer.score(view.text)
     for family, kind, value, line in (
         (LEARNED, scored.kind, scored.injection, scorer.withhold_at),
@@ -28,6 +40,24 @@ def learned_hits(view: View, scorer: Scorer) -> Iterator[Hit]:
         weight = _on_scale(value, line)
         if weight >= _LEAST and scored.end > scored.start:
             yield hit_of(f"{family}.{kind}", view, scored.start, scored.end, weight)
+
+
+def passage_hits(passages: Iterable[Passage], name: str, scorer: Scorer) -> Iterator[Hit]:
+    """How much each passage that was disguised reads like an attack."""
+    for passage in passages:
+        if sum(char.isalpha() for char in passage.text) < _LETTERS:
+            continue
+        scored = scorer.score(passage.text)
+        weight = _on_scale(_moved(scored.injection, DISGUISED), scorer.withhold_at)
+        if weight >= _LEAST:
+            excerpt = f"[{name}] {passage.text[:SNIPPET]}"
+            rule = f"{LEARNED}.{scored.kind}"
+            yield Hit(rule=rule, start=passage.start, end=passage.end, weight=weight, view=name, excerpt=excerpt)
+
+
+def _moved(value: int, logits: float) -> int:
+    share = min(max(value, 0.5), 999.5) / 1000
+    return round(1000 / (1 + math.exp(-(math.log(share / (1 - share)) + logits))))
 
 
 def _on_scale(value: int, line: int) -> int:

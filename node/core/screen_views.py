@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 from node.core import screen_shape
 from node.core.screen_decoders import (
@@ -33,6 +34,8 @@ from node.core.screen_origin import Origin
 
 CONTEXT = 200  # characters kept on both sides of a decoded run, so that a phrase half in plain text stays whole
 MAX_DEPTH = 2
+APART = 40  # characters between two decoded runs that are read as one passage
+MOST_PASSAGES = 64  # of a view
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _BLANK_GLYPHS = "\u2800\u3164\uffa0"  # drawn as a gap, so a reader sees two words
@@ -41,7 +44,18 @@ _WITHOUT_DECOMPOSITION = {
     "ł": "l", "ø": "o", "đ": "d", "ı": "i", "ة": "ه", "ى": "ي", "ـ": "", "’": "'", "‘": "'", "ʼ": "'",
 }  # fmt: skip
 _WORD_SHORTEST, _WORD_LONGEST = 4, 30
+_LETTERS = re.compile(r"[^\W\d_]{2,40}")
+_LEAST_MIXED = 2
 _WORD = re.compile(rf"[^\W\d_]{{{_WORD_SHORTEST},{_WORD_LONGEST}}}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """Something that was disguised, as it reads without its disguise, and where in the source it stands."""
+
+    text: str
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +63,7 @@ class View:
     """A text to screen. `text` keeps case, `folded` is for matching; both have the same length.
 
     `flat` and `shaped` are `text` and `folded` as one byte a character, see screen_shape. `origins` leads back to the
-    source text, one step after the other; none at all is the identity.
+    source text, one step after the other; none at all is the identity. `passages` are what of it was decoded.
     """
 
     name: str
@@ -59,6 +73,7 @@ class View:
     flat: bytes
     shaped: bytes
     origins: tuple[Origin, ...]
+    passages: tuple[Passage, ...] = ()
 
     def source_span(self, start: int, end: int) -> tuple[int, int]:
         """The span of the source behind the non-empty span [start, end) of this view."""
@@ -188,11 +203,36 @@ class _Builder:
         self.pieces.append(piece)
         self.origin.replace(len(piece), start, end)
 
-    def derive(self, parent: View, name: str) -> View:
+    def derive(self, parent: View, name: str, passages: Iterable[tuple[int, int, str]]) -> View:
+        """The view; `passages` are spans of the parent and what stands there now."""
         own = canonical("".join(self.pieces))
         layered = name if parent.depth == 0 else f"{parent.name}+{name}"
         origins = (*own.origins, self.origin, *parent.origins)
-        return replace(own, name=layered, depth=parent.depth + 1, origins=origins)
+        told = tuple(_passage(parent, *one) for one in islice(passages, MOST_PASSAGES))
+        return replace(own, name=layered, depth=parent.depth + 1, origins=origins, passages=told)
+
+
+def _passage(parent: View, start: int, end: int, text: str) -> Passage:
+    first, last = parent.source_span(start, end)
+    return Passage(text=canonical(text).text, start=first, end=last)
+
+
+def joined_up(text: str, runs: Sequence[Run]) -> Iterator[tuple[int, int, str]]:
+    """Runs that stand next to each other with what is between them: where, and how it reads."""
+    pieces: list[str] = []
+    first = last = 0
+    for start, end, piece in runs:
+        if pieces and start - last > APART:
+            yield first, last, "".join(pieces)
+            pieces.clear()
+        if pieces:
+            pieces.append(text[last:start])
+        else:
+            first = start
+        pieces.append(spelled_out(piece))
+        last = end
+    if pieces:
+        yield first, last, "".join(pieces)
 
 
 def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | None:
@@ -211,7 +251,7 @@ def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | 
         builder.replace(spelled_out(piece), start, end)
         copied = end
     builder.copy(text, copied, min(len(text), copied + CONTEXT))
-    return builder.derive(parent, name)
+    return builder.derive(parent, name, joined_up(text, runs))
 
 
 def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
@@ -228,6 +268,10 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
         ("leet", leet_runs(parent.folded, parent.shaped, lexis.known)),
     ):
         view = _substituted(parent, name, parent.folded, runs)
+        if view is not None and name == "homoglyph":
+            # Short words of Cyrillic and Greek look like others by nature.
+            mixed = [one for one in joined_up(parent.folded, runs) if _mixes(parent.folded[one[0] : one[1]])]
+            view = replace(view, passages=tuple(_passage(parent, *one) for one in mixed[:MOST_PASSAGES]))
         if view is not None:
             yield view
     if parent.name.endswith(("rot13", "reversed")):
@@ -241,6 +285,14 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
         view = _transformed(parent, name, undo, {word for word in disguised if not lexis.known(word)})
         if view is not None:
             yield view
+
+
+def _mixes(folded: str) -> bool:
+    """Whether some words have letters of ASCII and others, which no language does."""
+    mixed = 0
+    for word in _LETTERS.findall(folded):
+        mixed += not word.isascii() and any(char.isascii() for char in word)
+    return mixed >= _LEAST_MIXED
 
 
 def _words(folded: str, shaped: bytes) -> set[str]:
@@ -257,8 +309,10 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
     if len(disguised) < 2:
         return None
     windows: list[tuple[int, int]] = []
+    places: list[Run] = []
     for match in _WORD.finditer(parent.folded):
         if match.group() in disguised:
+            places.append((match.start(), match.end(), ""))
             start, end = max(0, match.start() - CONTEXT), min(len(parent.text), match.end() + CONTEXT)
             if windows and start <= windows[-1][1]:
                 start = windows.pop()[0]
@@ -271,7 +325,8 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
             builder.copy(parent.text, start, end)
             builder.pieces[-1] = undo(builder.pieces[-1])
         builder.replace("\n\n", end - 1, end)
-    return builder.derive(parent, name)
+    passages = ((start, end, undo(parent.text[start:end])) for start, end, _ in joined_up(parent.text, places))
+    return builder.derive(parent, name, passages)
 
 
 def smuggled_views(text: str) -> Iterator[View]:

@@ -1,0 +1,40 @@
+"""Disguises that a canonical form takes off without a trace: wide letters, and characters that nobody sees in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from node.core.screen_decoders import Run
+from node.core.screen_views import MOST_PASSAGES, Passage, canonical, joined_up
+
+# Letters that are drawn as wide as a sign of Chinese. Of these, words are written to look odd, not to be read.
+_WIDE = re.compile("[\uff21-\uff3a\uff41-\uff5a]")
+_LEAST_WIDE, _LEAST_PARTED = 12, 3
+# Joiners have their place in Arabic and Indic words, the others in none.
+_PARTED = re.compile(
+    "(?<=[^\\W\\d_])[\u200b\u2060-\u2064\ufeff\u00ad](?=[^\\W\\d_])"
+    "|(?<=[A-Za-z\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3])[\u200c\u200d](?=[^\\W\\d_])"
+)
+
+
+def disguised_passages(text: str) -> Iterator[Passage]:
+    """What of a raw text is written in wide letters, or parted by characters that nobody sees, as it reads."""
+    if text.isascii():
+        return
+    for found, least in ((_WIDE, _LEAST_WIDE), (_PARTED, _LEAST_PARTED)):
+        places: list[Run] = [(match.start(), match.end(), match.group()) for match in found.finditer(text)]
+        if len(places) < least:
+            continue
+        for start, end, piece in islice(joined_up(text, places), MOST_PASSAGES):
+            yield Passage(text=canonical(_whole_words(text, start, end) or piece).text, start=start, end=end)
+
+
+def _whole_words(text: str, start: int, end: int) -> str:
+    """The stretch with the rest of the words that it begins and ends in."""
+    while start > 0 and not text[start - 1].isspace():
+        start -= 1
+    while end < len(text) and not text[end].isspace():
+        end += 1
+    return text[start:end]
