@@ -1,0 +1,341 @@
+"""What a message asks its reader to do that only a person may grant, told from the words of the asking clause.
+
+An honest request for a password reads like honest work, so the tone of a text does not separate the two. What does is
+who is to do what to what: a word that asks, an act and its object near one another in one sentence, and no negation.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+from node.core import screen_shape
+from node.core.screen_match import Hit, hit_of
+from node.core.screen_policy_words import ADDRESSES, ENVIRONS, KEY_FILES, WORDS
+from node.core.screen_views import View, fold
+
+_ASKED: Final = 800  # for a request in so many words
+_TOLD: Final = 700  # for a bare imperative
+_LONGEST = 400  # code points of a sentence that are read together
+_ACT_TO_OBJECT = 90
+_TOLD_TO_OBJECT = 60
+_AGENT_TO_ACT = 40
+_ASK_TO_ACT = 150  # where verbs come last
+_ASK_TO_START = 24  # where they come next
+_ACT_TO_ASK = 16
+_NEGATION = 26
+_NEGATION_BEHIND = 14
+
+
+class _Form(StrEnum):
+    """How a word of an act asks."""
+
+    PLAIN = ""  # with a word that asks, anywhere in the sentence
+    START = "+"  # next to a word that asks, or as an imperative that begins a clause
+    ASKS = "!"  # by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    start: int
+    end: int
+    concept: str
+    form: _Form
+    language: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """An act on an object is an ask of `kind`; a bare imperative only next to one of `told`."""
+
+    kind: str
+    acts: frozenset[str]
+    objects: frozenset[str]
+    told: frozenset[str]
+
+
+def _rule(kind: str, acts: str, objects: str, told: str) -> _Rule:
+    return _Rule(
+        kind=kind, acts=frozenset(acts.split()), objects=frozenset(objects.split()), told=frozenset(told.split())
+    )
+
+
+_RULES = (
+    _rule("secrets", "GIVE", "SECRET", "ME ADDRESS OUTSIDE AGENT"),
+    _rule("credential_files", "GIVE DUMP", "KEYFILE", "ME ADDRESS OUTSIDE AGENT"),
+    _rule("env_dump", "GIVE DUMP", "ENV", "ME ADDRESS OUTSIDE AGENT"),
+    _rule("guards_off", "OFF", "GUARD", "ME NOW AGENT"),
+    _rule("guards_off", "TURN", "GUARD", "ME NOW AGENT"),
+    _rule("guards_off", "USE", "FLAG", "ME NOW AGENT"),
+    _rule("merge", "MERGE", "CHANGE IT NUMBER", "ME NOW AGENT"),
+    _rule("merge", "PUSH", "MAINLINE", "ME NOW AGENT"),
+    _rule("merge", "FORCE", "HISTORY", "ME NOW AGENT"),
+    _rule("publish", "PUBLISH", "PLACE VERSION IT", "ME NOW AGENT"),
+    _rule("permission", "GRANT", "RIGHT", "ME NOW"),
+    _rule("send_outside", "GIVE", "OUTSIDE ADDRESS", "OUTSIDE ADDRESS"),
+)
+_ACTS = frozenset().union(*(rule.acts for rule in _RULES))
+_OBJECTS = frozenset().union(*(rule.objects for rule in _RULES))
+_SELDOM_DOCUMENTED = frozenset({"OFF"})
+_VERB_FIRST = frozenset({"en", "fr", "es", "pt", "it"})
+_NAMED = frozenset({"KEYFILE", "ENV", "ADDRESS"})
+_WHATEVER_THE_WORDS = frozenset({"secrets", "credential_files", "env_dump"})
+_FIELD = frozenset(":=(\"")
+_PART = frozenset("-/._@")
+_PAUSES = frozenset(",;:，、")
+
+_WORD = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*|#\d+|[^\W\d_a-z]+")
+_UNSPACED = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+_SENTENCE_END = re.compile(r"[.!?;](?=[\s\"'”’)*_`]|\Z)|[。！？；।…]|\n\s*(?=\n|[-*#•>]|\d+[.)])|\n(?=[^\n]{0,40}:)|\n")
+_FILES = re.compile(KEY_FILES)
+_ENVIRONS = re.compile(ENVIRONS)
+_ADDRESSES = re.compile(ADDRESSES)
+_PLACE_BEFORE = re.compile(r"\b(?:in|into|from|under|im|aus|dans|depuis|en|desde|em|no|da|del|from the|in your|in the)\s+\W{0,2}(?:~/)?\Z")
+_NUMBERS = re.compile(r"(?<![\w.])#?\d{2,6}(?![\w.]\w)")
+_VERSIONS = re.compile(r"(?<![\w.])v?\d{1,4}\.\d{1,4}")
+_TOWARDS = re.compile(
+    r"(?:\b(?:to|at|an|auf|unter|bei|a|sur|vers|en|para|pra|su|in|no|as|with|por|into|url|host|address|adresse|endpoint|webhook"
+    r"|formulaire|form)|на|по|к|到|至|往|给|post|->|→)\W{0,4}\Z"
+)
+_TOWARDS_BEHIND = re.compile(r"\S{0,60}?(?:\s(?:adresine|पर|को|へ|に|로)|へ|に|로|으로|에\b|'y?[ae]\b)")
+_CLAUSE_START = re.compile(
+    r"(?:\A|[,:;—–(>*#\]\"“«„'`-]|(?:\A|[\s,])(?:and|then|so|just|now|also|next|finally|simply|or|but|und|dann|also|puis|et"
+    r"|donc|ensuite|y|luego|entonces|e|depois|entao|poi|quindi|allora|i|a|potom))\W{0,4}\Z"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    words: tuple[str, ...]
+    concept: str
+    form: _Form
+    language: str
+
+
+class _Lexicon:
+    """The words compiled: by their first word those that stand between others, and those that are found anywhere."""
+
+    def __init__(self) -> None:
+        self._by_word: dict[str, list[_Entry]] = {}
+        self._stems: dict[str, list[_Entry]] = {}
+        self.anywhere: list[tuple[str, _Entry]] = []
+        self.acts: set[str] = set()  # in ASCII: the first parts of the words that a text must hold one of
+        self.objects: set[str] = set()
+        self.foreign: dict[str, set[str]] = {"act": set(), "object": set()}
+        for language, table in WORDS.items():
+            concept = ""
+            for item in table.split():
+                if item.isascii() and item.isupper() and item[0].isalpha():
+                    concept = item
+                else:
+                    self._add(item, concept, language)
+        self._stem_lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
+        self.look_up = lru_cache(maxsize=8_192)(self._look_up)
+
+    def _add(self, item: str, concept: str, language: str) -> None:
+        form = _Form(item[0]) if item[0] in "!+" else _Form.PLAIN
+        text = fold(item.lstrip("!+").replace("_", " "))
+        if _UNSPACED.search(text):
+            self.anywhere.append((text, _Entry(words=(), concept=concept, form=form, language=language)))
+            return
+        stem = text.endswith("*")
+        words = tuple(match.group() for match in _WORD.finditer(text.rstrip("*")))
+        if not words or (len(words) == 1 and len(words[0]) == 1):
+            return
+        entry = _Entry(words=words, concept=concept, form=form, language=language)
+        if stem and len(words) == 1:
+            self._stems.setdefault(words[0], []).append(entry)
+        else:
+            if stem:
+                entry = _Entry(words=(*words[:-1], words[-1] + "*"), concept=concept, form=form, language=language)
+            self._by_word.setdefault(words[0], []).append(entry)
+
+    def _look_up(self, word: str) -> tuple[_Entry, ...]:
+        found = [*self._by_word.get(word, ())]
+        for length in self._stem_lengths:
+            if length <= len(word):
+                found += self._stems.get(word[:length], ())
+        if not found and ("'" in word or "-" in word):
+            for part in (re.split("['-]", word)[-1], re.split("['-]", word)[0]):
+                found = [entry for entry in self.look_up(part) if len(entry.words) == 1]
+                if found:
+                    break
+        return tuple(sorted(found, key=lambda entry: -len(entry.words)))
+
+
+_LEXICON = _Lexicon()
+
+
+def _fits(words: Sequence[str], entry: tuple[str, ...]) -> bool:
+    return len(words) == len(entry) and all(
+        word.startswith(part[:-1]) if part.endswith("*") else word == part
+        for word, part in zip(words, entry, strict=True)
+    )
+
+
+def policy_hits(view: View) -> Iterator[Hit]:
+    """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for. Total and linear."""
+    for start, end in _sentences(view.folded):
+        sentence = view.folded[start:end]
+        marks = _marks(sentence)
+        concepts = {mark.concept for mark in marks}
+        if _ACTS.isdisjoint(concepts) or _OBJECTS.isdisjoint(concepts) or "ABOUT" in concepts:
+            continue
+        for rule in _RULES:
+            if not rule.acts.isdisjoint(concepts) and not rule.objects.isdisjoint(concepts):
+                found = _asked(rule, sentence, marks)
+                if found is not None:
+                    first, last, weight = found
+                    yield hit_of(f"ask.{rule.kind}", view, start + first, start + last, weight)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text, cut where they are longer than is read together."""
+    begin = 0
+    for slab_start, slab_end in screen_shape.slabs(text):
+        for match in _SENTENCE_END.finditer(text, slab_start, slab_end):
+            yield from _cut(begin, match.start() + 1)
+            begin = match.end()
+    yield from _cut(begin, len(text))
+
+
+def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
+    for at in range(start, end, _LONGEST):
+        yield at, min(end, at + _LONGEST)
+
+
+def _mark(start: int, end: int, entry: _Entry) -> _Mark:
+    return _Mark(start=start, end=end, concept=entry.concept, form=entry.form, language=entry.language)
+
+
+def _marks(sentence: str) -> list[_Mark]:
+    """What the words of a sentence stand for, in order."""
+    found: list[_Mark] = []
+    tokens = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(sentence)]
+    for at, (word, start, _) in enumerate(tokens):
+        for entry in _LEXICON.look_up(word):
+            size = len(entry.words)
+            if entry.concept == "ABOUT" and sentence[start - 1 : start] == ".":
+                continue  # .example
+            if size == 1 or _fits([token[0] for token in tokens[at + 1 : at + size]], entry.words[1:]):
+                found.append(_mark(start, tokens[at + size - 1][2], entry))
+    if not sentence.isascii() and _UNSPACED.search(sentence):
+        for text, entry in _LEXICON.anywhere:
+            start = sentence.find(text)
+            while start >= 0:
+                found.append(_mark(start, start + len(text), entry))
+                start = sentence.find(text, start + len(text))
+    for pattern, concept in ((_FILES, "KEYFILE"), (_ENVIRONS, "ENV"), (_ADDRESSES, "ADDRESS"), (_NUMBERS, "NUMBER"), (_VERSIONS, "VERSION")):
+        for match in pattern.finditer(sentence):
+            before = sentence[max(0, match.start() - 24) : match.start()]
+            if concept == "KEYFILE" and _PLACE_BEFORE.search(before):
+                continue
+            if concept == "ADDRESS" and (before.endswith("](") or not (
+                _TOWARDS.search(before) or _TOWARDS_BEHIND.match(sentence[match.end() : match.end() + 80])
+            )):
+                continue
+            found.append(_Mark(start=match.start(), end=match.end(), concept=concept, form=_Form.PLAIN, language=""))
+    found.sort(key=lambda mark: (mark.start, -mark.end))
+    return found
+
+
+def _asked(rule: _Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
+    """Start, end and weight of the first clause that asks for what the rule is about."""
+    for act in marks:
+        # `email:` is a field, `npm-publish` a name
+        if act.concept not in rule.acts or sentence[act.end : act.end + 1] in _FIELD or sentence[act.start - 1 : act.start] in _PART:
+            continue
+        # Many objects go by their English name in every language.
+        own = [mark for mark in marks if mark.language in (act.language, "")]
+        aim = min(
+            (one for one in marks if one.language in (act.language, "", "en") and _is_object(rule, one, act)),
+            key=lambda one: max(one.start - act.end, act.start - one.end),
+            default=None,
+        )
+        if aim is None or max(aim.start - act.end, act.start - aim.end) > _ACT_TO_OBJECT:
+            continue
+        if act.concept == "TURN" and not any(mark.concept == "AWAY" for mark in own):
+            continue
+        if _denied(act, aim, sentence, own):
+            continue
+        evidence = _evidence(rule, act, aim, sentence, own)
+        if evidence is not None and (evidence[2] == _ASKED or abs(aim.start - act.end) <= _TOLD_TO_OBJECT):
+            first, last, weight = evidence
+            return min(first, act.start, aim.start), max(last, act.end, aim.end), weight
+    return None
+
+
+def _is_object(rule: _Rule, mark: _Mark, act: _Mark) -> bool:
+    if mark.concept == "IT":
+        return "IT" in rule.objects and mark.language == act.language and 0 <= mark.start - act.end <= 1
+    if mark.concept in ("CHANGE", "NUMBER") and act.language in _VERB_FIRST and mark.start - act.end > 40:
+        return False
+    return mark.concept in rule.objects and (
+        mark.start >= act.end or (mark.end <= act.start and (act.language not in _VERB_FIRST or mark.concept in _NAMED))
+    )
+
+
+def _denied(act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]) -> bool:
+    """Whether the act is forbidden or denied, or is only what somebody wants to know something about."""
+    last = max(act.end, aim.end)
+    for mark in marks:
+        if mark.concept in ("NOT", "NEVER"):
+            between = sentence[mark.end : act.start]
+            if mark.end <= act.start and len(between) <= _NEGATION and not _PAUSES & set(between):
+                return True
+        if (
+            mark.concept == "NEVER"
+            and act.start <= mark.start <= last + _NEGATION_BEHIND
+            and not _PAUSES & set(sentence[act.end : mark.start])
+        ):
+            return True
+        if mark.concept == "HOW" and (
+            act.end <= mark.start < aim.start or 0 <= act.start - mark.end <= _ASK_TO_START
+        ):
+            return True
+    return False
+
+
+def _tells(mark: _Mark, act: _Mark) -> bool:
+    """Whether it stands where one names the addressee: an agent before the act, all else behind it."""
+    if mark.concept == "AGENT":
+        return 0 <= act.start - mark.end <= _AGENT_TO_ACT
+    return mark.start >= act.end or act.language == "tr"
+
+
+def _evidence(
+    rule: _Rule, act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]
+) -> tuple[int, int, int] | None:
+    """What makes the act a request to the reader: where that is, and the weight."""
+    if act.form is _Form.ASKS:
+        return act.start, act.end, _ASKED
+    begins = act.language == "tr" or _CLAUSE_START.search(sentence, max(0, act.start - 24), act.start) is not None
+    leave = next((mark for mark in marks if mark.concept == "FREE"), None)
+    for mark in marks:
+        if mark.concept == "ASK" or (mark.concept == "CAN" and (leave is not None or "?" in sentence)):
+            gap = act.start - mark.end
+            near = gap <= _ASK_TO_START or (gap <= _ASK_TO_ACT and (act.form is _Form.PLAIN or begins))
+            if 0 <= gap and near:
+                return mark.start, mark.end, _ASKED
+            if begins and act.form is _Form.START and mark.start >= act.end:
+                return mark.start, mark.end, _ASKED
+        if mark.concept == "ASKED" and act.start <= mark.start <= act.end + _ACT_TO_ASK:
+            return mark.start, mark.end, _ASKED
+    if act.form is _Form.START and begins:
+        if leave is not None:
+            return leave.start, leave.end, _TOLD
+        if act.language == aim.language != "en" and act.concept in _SELDOM_DOCUMENTED:
+            return act.start, act.end, _TOLD
+        for mark in marks:
+            if mark.concept in rule.told and _tells(mark, act):
+                return mark.start, mark.end, _TOLD
+    if rule.kind in _WHATEVER_THE_WORDS:
+        for mark in marks:
+            if mark.concept == "ADDRESS":
+                return mark.start, mark.end, _TOLD
+    return None
