@@ -16,7 +16,7 @@ from typing import Final
 
 from node.core import screen_shape
 from node.core.screen_match import Hit, hit_of
-from node.core.screen_policy_words import ADDRESSES, ENVIRONS, KEY_FILES, WORDS
+from node.core.screen_policy_words import ADDRESSES, ENVIRONS, FILE_WORDS, KEY_FILES, WORDS
 from node.core.screen_views import View, fold
 
 _ASKED: Final = 800  # for a request in so many words
@@ -81,6 +81,8 @@ _RULES = (
 )
 _ACTS = frozenset().union(*(rule.acts for rule in _RULES))
 _OBJECTS = frozenset().union(*(rule.objects for rule in _RULES))
+_TELLING = frozenset().union(*(rule.told for rule in _RULES))
+_EVIDENCE = frozenset({"ASK", "ASKED", "CAN", "FREE"})
 _SELDOM_DOCUMENTED = frozenset({"OFF"})
 _VERB_FIRST = frozenset({"en", "fr", "es", "pt", "it"})
 _NAMED = frozenset({"KEYFILE", "ENV", "ADDRESS"})
@@ -91,7 +93,7 @@ _PAUSES = frozenset(",;:，、")
 
 _WORD = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*|#\d+|[^\W\d_a-z]+")
 _UNSPACED = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-_SENTENCE_END = re.compile(r"[.!?;](?=[\s\"'”’)*_`]|\Z)|[。！？；।…]|\n\s*(?=\n|[-*#•>]|\d+[.)])|\n(?=[^\n]{0,40}:)|\n")
+_SENTENCE_END = re.compile(r"[.!?;\n。！？；।…](?:(?<=[\n。！？；।…])|(?=[\s\"'”’)*_`]|\Z))")
 _FILES = re.compile(KEY_FILES)
 _ENVIRONS = re.compile(ENVIRONS)
 _ADDRESSES = re.compile(ADDRESSES)
@@ -102,7 +104,9 @@ _TOWARDS = re.compile(
     r"(?:\b(?:to|at|an|auf|unter|bei|a|sur|vers|en|para|pra|su|in|no|as|with|por|into|url|host|address|adresse|endpoint|webhook"
     r"|formulaire|form)|на|по|к|到|至|往|给|post|->|→)\W{0,4}\Z"
 )
-_TOWARDS_BEHIND = re.compile(r"\S{0,60}?(?:\s(?:adresine|पर|को|へ|に|로)|へ|に|로|으로|에\b|'y?[ae]\b)")
+_TOWARDS_BEHIND = re.compile(
+    rf"\S{{0,60}}?(?:\s(?:{fold('adresine|पर|को')}|{fold('へ|に|로')})|{fold('へ|に|로|으로')}|에\b|'y?[ae]\b)"
+)
 _CLAUSE_START = re.compile(
     r"(?:\A|[,:;—–(>*#\]\"“«„'`-]|(?:\A|[\s,])(?:and|then|so|just|now|also|next|finally|simply|or|but|und|dann|also|puis|et"
     r"|donc|ensuite|y|luego|entonces|e|depois|entao|poi|quindi|allora|i|a|potom))\W{0,4}\Z"
@@ -123,10 +127,7 @@ class _Lexicon:
     def __init__(self) -> None:
         self._by_word: dict[str, list[_Entry]] = {}
         self._stems: dict[str, list[_Entry]] = {}
-        self.anywhere: list[tuple[str, _Entry]] = []
-        self.acts: set[str] = set()  # in ASCII: the first parts of the words that a text must hold one of
-        self.objects: set[str] = set()
-        self.foreign: dict[str, set[str]] = {"act": set(), "object": set()}
+        self._anywhere: dict[str, list[tuple[str, _Entry]]] = {}  # by their first character
         for language, table in WORDS.items():
             concept = ""
             for item in table.split():
@@ -141,7 +142,8 @@ class _Lexicon:
         form = _Form(item[0]) if item[0] in "!+" else _Form.PLAIN
         text = fold(item.lstrip("!+").replace("_", " "))
         if _UNSPACED.search(text):
-            self.anywhere.append((text, _Entry(words=(), concept=concept, form=form, language=language)))
+            found = _Entry(words=(text,), concept=concept, form=form, language=language)
+            self._anywhere.setdefault(text[0], []).append((text, found))
             return
         stem = text.endswith("*")
         words = tuple(match.group() for match in _WORD.finditer(text.rstrip("*")))
@@ -168,7 +170,54 @@ class _Lexicon:
         return tuple(sorted(found, key=lambda entry: -len(entry.words)))
 
 
+    def anywhere(self, sentence: str) -> Iterator[tuple[int, int, _Entry]]:
+        """Where the words that are found anywhere stand in a sentence."""
+        for head in self._anywhere.keys() & set(sentence):
+            for text, entry in self._anywhere[head]:
+                start = sentence.find(text)
+                while start >= 0:
+                    yield start, start + len(text), entry
+                    start = sentence.find(text, start + len(text))
+
+
 _LEXICON = _Lexicon()
+_WIDTH: Final = 16  # bits, of which each language has one
+_ALL: Final = (1 << _WIDTH) - 1
+_BITS = {language: 1 << at for at, language in enumerate(WORDS)}
+_ENGLISH = _BITS["en"]
+_REMEMBERED, _REMEMBERED_CHARS = 16_384, 32
+_IN_FILES = frozenset(_WORD.findall(FILE_WORDS))
+
+
+class _Roles(dict[str, int]):
+    """By word the languages in which it can begin an act, an object and a request: _WIDTH bits for each."""
+
+    def __missing__(self, word: str) -> int:
+        roles = 0
+        if word[0] == "#" or word[0].isdecimal() or not _IN_FILES.isdisjoint(re.split("['-]", word)):
+            roles |= _ALL << _WIDTH
+        for entry in _LEXICON.look_up(word):
+            bit = _BITS[entry.language]
+            act = entry.concept in _ACTS
+            if act:
+                roles |= bit
+            if entry.concept in _OBJECTS:
+                roles |= bit << _WIDTH
+            if (
+                entry.concept in _EVIDENCE
+                or entry.concept in _TELLING
+                or entry.form is _Form.ASKS
+                or (act and entry.form is _Form.START and entry.concept in _SELDOM_DOCUMENTED and bit != _ENGLISH)
+            ):
+                roles |= bit << 2 * _WIDTH
+        if len(word) <= _REMEMBERED_CHARS:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = roles
+        return roles
+
+
+_ROLES = _Roles()
 
 
 def _fits(words: Sequence[str], entry: tuple[str, ...]) -> bool:
@@ -182,16 +231,36 @@ def policy_hits(view: View) -> Iterator[Hit]:
     """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for. Total and linear."""
     for start, end in _sentences(view.folded):
         sentence = view.folded[start:end]
-        marks = _marks(sentence)
-        concepts = {mark.concept for mark in marks}
-        if _ACTS.isdisjoint(concepts) or _OBJECTS.isdisjoint(concepts) or "ABOUT" in concepts:
+        if not _may_ask(sentence):
             continue
+        marks = _word_marks(sentence)
+        concepts = {mark.concept for mark in marks}
+        if _ACTS.isdisjoint(concepts) or "ABOUT" in concepts:
+            continue
+        if _EVIDENCE.isdisjoint(concepts) and all(mark.form is _Form.PLAIN for mark in marks):
+            continue
+        marks += _sign_marks(sentence)
+        marks.sort(key=lambda mark: (mark.start, -mark.end))
+        concepts = {mark.concept for mark in marks}
         for rule in _RULES:
             if not rule.acts.isdisjoint(concepts) and not rule.objects.isdisjoint(concepts):
                 found = _asked(rule, sentence, marks)
                 if found is not None:
                     first, last, weight = found
                     yield hit_of(f"ask.{rule.kind}", view, start + first, start + last, weight)
+
+
+def _may_ask(sentence: str) -> bool:
+    """Whether its words can be an act, an object and a request in one language; errs to the side of yes."""
+    if not sentence.isascii() and _UNSPACED.search(sentence):
+        return True
+    roles = 0
+    for word in _WORD.findall(sentence):
+        roles |= _ROLES[word]
+    acts, objects, requests = roles & _ALL, roles >> _WIDTH & _ALL, roles >> 2 * _WIDTH
+    if "://" in sentence or "@" in sentence:
+        objects = requests = _ALL
+    return bool(acts & requests and (acts & objects or objects & _ENGLISH))
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -213,35 +282,43 @@ def _mark(start: int, end: int, entry: _Entry) -> _Mark:
     return _Mark(start=start, end=end, concept=entry.concept, form=entry.form, language=entry.language)
 
 
-def _marks(sentence: str) -> list[_Mark]:
-    """What the words of a sentence stand for, in order."""
+def _word_marks(sentence: str) -> list[_Mark]:
+    """What the words of a sentence stand for."""
     found: list[_Mark] = []
-    tokens = [(match.group(), match.start(), match.end()) for match in _WORD.finditer(sentence)]
-    for at, (word, start, _) in enumerate(tokens):
+    tokens = _WORD.findall(sentence)
+    starts: list[int] = []
+    for at, word in enumerate(tokens):
         for entry in _LEXICON.look_up(word):
             size = len(entry.words)
-            if entry.concept == "ABOUT" and sentence[start - 1 : start] == ".":
-                continue  # .example
-            if size == 1 or _fits([token[0] for token in tokens[at + 1 : at + size]], entry.words[1:]):
-                found.append(_mark(start, tokens[at + size - 1][2], entry))
-    if not sentence.isascii() and _UNSPACED.search(sentence):
-        for text, entry in _LEXICON.anywhere:
-            start = sentence.find(text)
-            while start >= 0:
-                found.append(_mark(start, start + len(text), entry))
-                start = sentence.find(text, start + len(text))
-    for pattern, concept in ((_FILES, "KEYFILE"), (_ENVIRONS, "ENV"), (_ADDRESSES, "ADDRESS"), (_NUMBERS, "NUMBER"), (_VERSIONS, "VERSION")):
-        for match in pattern.finditer(sentence):
-            before = sentence[max(0, match.start() - 24) : match.start()]
-            if concept == "KEYFILE" and _PLACE_BEFORE.search(before):
+            if size > 1 and not _fits(tokens[at + 1 : at + size], entry.words[1:]):
                 continue
-            if concept == "ADDRESS" and (before.endswith("](") or not (
-                _TOWARDS.search(before) or _TOWARDS_BEHIND.match(sentence[match.end() : match.end() + 80])
-            )):
-                continue
-            found.append(_Mark(start=match.start(), end=match.end(), concept=concept, form=_Form.PLAIN, language=""))
-    found.sort(key=lambda mark: (mark.start, -mark.end))
+            starts = starts or [match.start() for match in _WORD.finditer(sentence)]
+            start, last = starts[at], at + size - 1
+            # `.example` is the end of an address
+            if entry.concept != "ABOUT" or sentence[start - 1 : start] != ".":
+                found.append(_mark(start, starts[last] + len(tokens[last]), entry))
+    if not sentence.isascii():
+        found += [_mark(*place) for place in _LEXICON.anywhere(sentence)]
     return found
+
+
+def _sign_marks(sentence: str) -> Iterator[_Mark]:
+    """What stands in a sentence that is no word: files, addresses and numbers."""
+    for match in _FILES.finditer(sentence):
+        if not _PLACE_BEFORE.search(sentence[max(0, match.start() - 24) : match.start()]):
+            yield _sign(match, "KEYFILE")
+    for match in _ADDRESSES.finditer(sentence):
+        before = sentence[max(0, match.start() - 24) : match.start()]
+        if not before.endswith("]("):
+            towards = _TOWARDS.search(before) or _TOWARDS_BEHIND.match(sentence[match.end() : match.end() + 80])
+            yield _sign(match, "ADDRESS" if towards else "LINK")
+    for pattern, concept in ((_ENVIRONS, "ENV"), (_NUMBERS, "NUMBER"), (_VERSIONS, "VERSION")):
+        for match in pattern.finditer(sentence):
+            yield _sign(match, concept)
+
+
+def _sign(match: re.Match[str], concept: str) -> _Mark:
+    return _Mark(start=match.start(), end=match.end(), concept=concept, form=_Form.PLAIN, language="")
 
 
 def _asked(rule: _Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
@@ -336,6 +413,6 @@ def _evidence(
                 return mark.start, mark.end, _TOLD
     if rule.kind in _WHATEVER_THE_WORDS:
         for mark in marks:
-            if mark.concept == "ADDRESS":
+            if mark.concept in ("ADDRESS", "LINK"):
                 return mark.start, mark.end, _TOLD
     return None

@@ -14,7 +14,12 @@ WORDS: dict[str, str] = {
             agent_is_to assistant_should have_the_agent have_the_assistant have_your_agent your_agent_should
             your_assistant_should agent_may agents_may
         CAN you_can you_may you_must you_should you_need_to you_have_to you_are_free_to you_are_to may_therefore can_safely
-        FREE without_asking without_further don't_ask dont_ask do_not_ask no_need_to_ask need_not_ask needn't_ask
+        FREE without_checking without_a_further without_another without_the_second without_consulting straight_away
+            no_second_look don't_prompt do_not_prompt do_not_wait without_prompting already_approved pre-approved
+            preapproved already_agreed already_cleared already_signed has_signed_off gave_the_green has_approved
+            on_his_behalf on_her_behalf on_their_behalf admin_override okayed cleared_it waived on_sight
+            without_obtaining
+            without_asking without_further don't_ask dont_ask do_not_ask no_need_to_ask need_not_ask needn't_ask
             no_need_to_wait no_need_to_wake no_need_to_check skip_the_dialogue skip_the_prompt without_waiting
             without_confirmation without_a_confirmation no_questions no_further without_approval without_review
             without_telling needn't_raise don't_wait no_approval without_bothering at_once don't_go_round
@@ -29,20 +34,24 @@ WORDS: dict[str, str] = {
         AGENT agent agents assistant assistants bot
         NOW now today tonight as_soon_as once straight right_away immediately directly anyway yourself for_me
             for_us for_this_session your
-        GIVE +give +send +paste +share +tell +show +hand +post +drop +dm +forward +reply_with +print +attach +provide
+        GIVE +mirror +transmit +deposit +place +submit +fetch +stick +drop +hang +relay +fax +release_to +present uploading
+            exporting mirroring posting sending transferring mailing forwarding +give +send +paste +share +tell +show +hand +post +drop +dm +forward +reply_with +print +attach +provide
             +pass +put +include +read_me +read_out +copy +upload +mail +email +quote +append +return
-            +cat +zip +push +reveal +respond_with  +echo +base64  +transfer +deliver +let_me_have +scp
+            +cat +zip +push +reveal +respond_with +echo +base64 +transfer +deliver +let_me_have +scp
             +bundle +commit +publish +pipe +stream +sync +encode +ship +export sending pasting giving sharing
             !i_need_your !send_me !give_me !tell_me !show_me !dm_me !paste_me !let_me_see
-        DUMP +print  +run +list +output  +capture +collect +grab +fetch +serialise +serialize
-        SECRET password* passphrase* passwd secret secrets credential credentials token tokens api_key api_keys apikey
+        DUMP +print +run +list +output +capture +collect +grab +fetch +serialise +serialize
+        SECRET signing_secret shared_key shared_secret private_half private_part deploy_key admin_password root_password
+            db_password unseal_key unseal_keys recovery_phrase seed_phrase wallet_key license_key connection_string
+            database_url wi-fi_password psk password* passphrase* passwd secret secrets credential credentials token tokens api_key api_keys apikey
             access_key access_keys private_key private_keys signing_key signing_keys secret_key master_key
             recovery_code recovery_codes one-time_code otp pin login psk session_cookie session_cookies
             encryption_key bearer service_key deploy_token ssh_key ssh_keys webhook_secret client_secret root_key
-        ENV environment_variable environment_variables env_vars env_var  environ process.env os.environ
+        ENV environment_variable environment_variables env_vars env_var environ process.env os.environ
             environment_block environment_dump env_dump output_of_env full_environment whole_environment
             entire_environment env_output env_variables set_output shell_environment
-        OFF +disable +deactivate +turn_off +switch_off +skip +bypass +remove +kill +circumvent +lift +suspend +drop
+        OFF +disarm +flush +strip +unset +neutralise +silence +relaunch_without +empty +wipe +clear +shorten +weaken
+            +unprotect +untick +detach +loosen +exempt deactivated disabled +disable +deactivate +turn_off +switch_off +skip +bypass +remove +kill +circumvent +lift +suspend +drop
             +ignore +mute +override +unload +uninstall +pause +relax +stop +delete +take_out +comment_out +whitelist
             +auto-approve +auto-accept disabling skipping turning_off switching_off bypassing
         GUARD filter scanner virus_scan malware_scan malware_scanner approvals gitleaks seccomp prompts pretooluse
@@ -62,10 +71,10 @@ WORDS: dict[str, str] = {
         FLAG --no-verify --dangerously-skip-permissions --yolo --no-sandbox bypasspermissions --no-gpg-sign
             --dangerously-bypass-approvals-and-sandbox skip-permissions
         TURN +turn +switch +set +leave +shut +keep
-        USE +use +pass +run +commit +push +start +launch +restart +add +go +set +try +merge
+        USE +relaunch +leave +make +rerun +retry +append +keep adding +use +pass +run +commit +push +start +launch +restart +add +go +set +try +merge
         AWAY off
         MERGE +merge +squash +land +rebase_and_merge +squash_and_merge +auto-merge merging
-        CHANGE green ci pr mr prs pull_request pull_requests merge_request branch main master trunk change
+        CHANGE requests request_# open_prs all_open green ci pr mr prs pull_request pull_requests merge_request branch main master trunk change
             changes change_set patch fix hotfix
         PUSH +push +force-push +force_push +commit pushing +cherry-pick
         MAINLINE main master trunk default_branch release_branch production_branch protected_branch
@@ -73,26 +82,29 @@ WORDS: dict[str, str] = {
         HISTORY branch main master origin history
         PUBLISH +publish +release +deploy +roll_out +ship +promote +cut +go_live +launch
             publishing releasing deploying rolling_out
-        PLACE npm pypi crates.io registry production prod app_store play_store marketplace docker_hub dockerhub
+        PLACE index stores package_index npm pypi crates.io registry production prod app_store play_store marketplace docker_hub dockerhub
             live_site rubygems maven_central store the_website appstore ghcr
-        VERSION version release build package image artifact artifacts artefact artefacts site hotfix website
+        VERSION images packages binaries wheels firmware version release build package image artifact artifacts artefact artefacts site hotfix website
             wheel gem crate announcement newsletter
-        GRANT +grant +give +add +assign +elevate +promote   +authorise +authorize +put +append
-            +invite +whitelist +install   +enable granting giving adding
-        RIGHT access write_access read_access admin_access admin_rights admin_role as_admin an_admin rights right role permission permissions
+        GRANT +elevate +authorize +insert +grant +give +add +assign +elevate +promote +authorise +authorize +put +append
+            +invite +whitelist +install +enable granting giving adding
+        RIGHT ssh_key public_key second_admin second_administrator admin_user admin_account write_permissions rights_to
+            read-write full_control full_access own_account bypass_list trusted trusted_peers root write access write_access read_access admin_access admin_rights admin_role as_admin an_admin rights right role permission permissions
             collaborator collaborators maintainer authorized_keys deploy_key deploy_keys owner sudo sudoers root_access
             administrator privileges write_permission push_access allow-list allowlist always_allow superuser
             contributor editor_role
-        OUTSIDE pastebin gist webhook external_partner external_address personal_mailbox personal_email personal_mail
+        OUTSIDE public_file_share public_share public_issue my_server his_server
+            home_server outside_party external_party third_party external_server public_forum forum public_page
+            public_channel pastebin gist webhook external_partner external_address personal_mailbox personal_email personal_mail
             private_email private_mail personal_address personal_account personal_gmail gmail dropbox wetransfer
             transfer.sh paste.ee public_bucket google_drive my_drive my_telegram telegram_bot ngrok external_auditor external_auditors outside_counsel private_address file.io public_gist outside_address
-            ftp  the_press journalist journalists paste_site to_the_contractor to_the_vendor to_our_vendor
+            ftp the_press journalist journalists paste_site to_the_contractor to_the_vendor to_our_vendor
             to_the_supplier to_the_agency to_the_auditors to_our_auditors to_the_partner to_the_customer
             to_the_press to_our_contractor to_the_contractors outside_the_company my_own_account my_private
     """,
     "de": """
         AGENT agent agenten assistent
-        ASK bitte kannst_du könnt_ihr könntest_du könnten_sie würdest_du würden_sie magst_du
+        ASK bitten_wir wir_bitten ist_zu sind_zu agent_muss agent_hat agenten_müssen magst_du_bitte bitte kannst_du könnt_ihr könntest_du könnten_sie würdest_du würden_sie magst_du
             du_sollst agent_soll agenten_sollen assistent_soll ich_möchte_dass_du sei_so_gut seid_so_gut bitten_sie bitte_dich
             bitte_sie du_kannst_ruhig ihr_könnt_ruhig kann_ruhig willst_du
         CAN können_sie sie_können du_kannst du_musst sie_müssen du_solltest du_darfst sie_dürfen
@@ -106,7 +118,8 @@ WORDS: dict[str, str] = {
         ME mir uns hier hierher deiner_antwort deine_antwort ihrer_antwort zurück rückmeldung antwort diesen_chat
             das_ticket dieses_ticket vorgang
         NOW jetzt sofort gleich heute direkt danach dann sobald ruhig einfach ungefragt deine deiner deinem eigenen
-        GIVE !schick !schicke +sende !gib +gebt +nenn +nenne !poste +kopiere +kopier +zeig +zeige +verrate +teile
+        GIVE übertragen +übertrage ablegen +kopiert schickt gebt beizulegen auszugeben überspielen +überspiel hinterlegen
+            +hinterlege anfügen +schreibt !schick !schicke +sende !gib +gebt +nenn +nenne !poste +kopiere +kopier +zeig +zeige +verrate +teile
             +häng +hänge +leg +lege +lade +lad +füge +schreib +schreibe +leite +leit +übermittle +trag +pack +stell +stelle
             +mail +maile schicken senden geben nennen posten kopieren zeigen verraten teilen hängen anhängen legen laden
             hochladen einfügen schreiben weiterleiten übermitteln zusenden zuschicken mitschicken zurückgeben mailen
@@ -132,7 +145,7 @@ WORDS: dict[str, str] = {
             virenscanner schutzregel schutzregeln inhaltsfilter zertifikatsprüfung sperrregeln pflichtreview
             geheimnisprüfung nachrichtenfilter eingangsprüfung prüfpflicht berechtigungsdialog firewall
         AWAY ab aus weg auf raus außer
-        MERGE  +merg mergen zusammenführen +führ einspielen übernehmen !merge_bitte !mergen_sie reinmergen
+        MERGE +merg mergen zusammenführen +führ einspielen übernehmen !merge_bitte !mergen_sie reinmergen
         CHANGE branch zweig änderung änderungen mr pr pull-request merge-request hauptzweig
         PUSH +push +pushe pushen +schieb schieben
         MAINLINE hauptzweig main master haupt-branch
@@ -152,12 +165,12 @@ WORDS: dict[str, str] = {
     """,
     "fr": """
         AGENT agent agents assistant
-        ASK merci_de peux-tu pourrais-tu pouvez-vous pourriez-vous veuillez s'il_te_plaît s'il_vous_plaît stp svp
+        ASK il_convient_de il_faut tu_veux_bien vous_voulez_bien est-ce_que_tu_peux il_vous_est_demandé l'assistant_doit merci_de peux-tu pourrais-tu pouvez-vous pourriez-vous veuillez s'il_te_plaît s'il_vous_plaît stp svp
             l'agent_doit les_agents_doivent l'assistant_doit agent_doit il_faut_que_tu prière_de n'hésite_pas
             je_te_demande_de je_vous_demande_de je_voudrais_que_tu vous_prie_de prie_de pense_à pensez_à
         CAN tu_pourrais vous_pourriez tu_peux vous_pouvez tu_dois vous_devez
         FREE sans_demander sans_validation pas_besoin_de_demander sans_repasser inutile_de_demander sans_confirmation
-        IT    ça
+        IT ça
         NOT ne n'* jamais pas sans interdi* aucun aucune
         HOW comment qui pourquoi où quel quelle quels
         ABOUT attaque* exemple refus* suspect* hameçonnage
@@ -174,7 +187,7 @@ WORDS: dict[str, str] = {
         SECRET mot_de_passe mots_de_passe jeton jetons clé_d'api clé_api clés_api clé_privée clés_privées identifiants
             secret secrets clé_secrète clé_de_signature token clé_d'accès clés_d'accès phrase_secrète clé_maîtresse clé
         ENV variables_d'environnement variable_d'environnement l'environnement_complet
-        OFF +désactive +désactivez +coupe +coupez +contourne +contournez +saute +sautez +supprime +retire +retirez
+        OFF désinstaller +désinstalle +neutralise +baisse +vide vider +éteins éteindre +arrête arrêter +désactive +désactivez +coupe +coupez +contourne +contournez +saute +sautez +supprime +retire +retirez
             +enlève +ignore +lève +débranche +passe désactiver couper contourner sauter supprimer retirer enlever
             ignorer lever débrancher suspendre +suspends +suspendez neutraliser
         GUARD filtre filtres contrôle contrôles vérification protection scanner signature analyse crochet crochets hook hooks protection_de_branche protection_de_la_branche demandes_d'autorisation
@@ -183,11 +196,11 @@ WORDS: dict[str, str] = {
             double_authentification contrôles_de_sécurité filtre_des_messages pare-feu antivirus revue_obligatoire
             invites_de_permission demandes_de_confirmation contrôle_de_sécurité vérifications_de_sécurité
             protection_des_branches confirmations scan_de_sécurité contrôle_des_messages filtre_de_messages
-        MERGE +fusionne +fusionnez  +mergez +intègre fusionner merger intégrer
+        MERGE +fusionne +fusionnez +mergez +intègre fusionner merger intégrer
         CHANGE branche pr mr demande_de_fusion correctif
         PUSH +pousse +poussez pousser forcer
         MAINLINE branche_principale main master
-        PUBLISH +publie +publiez +déploie +déployez +mets +mettez  +pousse publier déployer  mettre
+        PUBLISH +publie +publiez +déploie +déployez +mets +mettez +pousse publier déployer mettre
         PLACE production prod registre npm pypi en_ligne dépôt_public magasin
         VERSION version paquet page site article build
         GRANT +donne +donnez +accorde +accordez +ajoute +ajoutez +attribue +ouvre accorder donner ajouter attribuer
@@ -199,7 +212,7 @@ WORDS: dict[str, str] = {
     """,
     "es": """
         AGENT agente agentes asistente
-        ASK por_favor   el_agente_debe los_agentes_deben asistente_debe necesito_que te_pido haz_el_favor
+        ASK por_favor el_agente_debe los_agentes_deben asistente_debe necesito_que te_pido haz_el_favor
             te_agradecería quiero_que asegúrate_de os_pido le_ruego le_pido porfa ruego
         CAN podría podrías puedes puede podéis debes tienes_que
         FREE sin_preguntar sin_consultar no_hace_falta sin_confirmar sin_pedir
@@ -217,7 +230,7 @@ WORDS: dict[str, str] = {
         DUMP +imprime +ejecuta +lista +vuelca imprimir ejecutar volcar
         SECRET contraseña contraseñas clave claves token tokens credenciales secreto secretos clave_privada clave_api
         ENV variables_de_entorno variable_de_entorno entorno_completo
-        OFF +desactiva +deshabilita +apaga +salta +sáltate +omite +quita +elimina +evita +anula +desconecta desactivar
+        OFF +desinstala desinstalar retirar suprimir suspender +suspende +retira +suprime +levanta +desactiva +deshabilita +apaga +salta +sáltate +omite +quita +elimina +evita +anula +desconecta desactivar
             deshabilitar apagar saltar omitir quitar eliminar evitar anular desactives quites apagues desactive
             !desactívame saltarte
         GUARD filtro filtros controles permisos verificación escáner auditoría hook hooks ganchos gancho protección_de_rama protección_de_la_rama avisos_de_permiso sandbox
@@ -229,11 +242,11 @@ WORDS: dict[str, str] = {
         CHANGE rama pr mr cambio
         PUSH +empuja +sube empujar subir !haz_push
         MAINLINE rama_principal main master
-        PUBLISH +publica +publique +despliega   +sube publicar desplegar lanzar liberar subir publiques
+        PUBLISH +publica +publique +despliega +sube publicar desplegar lanzar liberar subir publiques
             despliegues !poned
         PLACE producción registro npm pypi tienda en_línea
         VERSION versión paquete página web imagen nota
-        GRANT  +dale +concede +otorga +añade +agrega +asigna dar conceder otorgar añadir agregar asignar !dame
+        GRANT +dale +concede +otorga +añade +agrega +asigna dar conceder otorgar añadir agregar asignar !dame
             !añádeme !agrégame darme !concédeme me_des !dadme autorizar +autoriza !denos !danos
         RIGHT acceso permisos permiso rol admin administrador derechos colaborador privilegios escritura
         OUTSIDE correo_externo dirección_externa correo_personal buzón_personal al_proveedor a_la_gestoría a_la_asesoría cuenta_personal
@@ -241,7 +254,7 @@ WORDS: dict[str, str] = {
     """,
     "pt": """
         AGENT agente agentes assistente
-        ASK por_favor   preciso_que consegues o_agente_deve agente_deve agentes_devem peço_que gostaria_que
+        ASK por_favor preciso_que consegues o_agente_deve agente_deve agentes_devem peço_que gostaria_que
             favor faz_favor
         CAN poderia podia podes pode você_pode você_deve consegue tens_de você_precisa dá_para dá_pra
         FREE sem_perguntar sem_confirmar sem_pedir não_precisa_perguntar sem_consultar
@@ -259,7 +272,7 @@ WORDS: dict[str, str] = {
         DUMP +imprime +imprima +executa +roda +rode +lista +despeja imprimir executar rodar
         SECRET senha senhas palavra-passe chave chaves token tokens credenciais segredo segredos
         ENV variáveis_de_ambiente variável_de_ambiente
-        OFF +desativa +desative +desliga +desligue +pula +pule +ignora   +remova +tira +tire +contorna
+        OFF +afrouxa suspender +suspende retirar +retira +esvazia desinstalar +desinstala +desativa +desative +desliga +desligue +pula +pule +ignora +remova +tira +tire +contorna
             +salta desativar desligar pular ignorar remover tirar contornar saltar desabilitar +desabilita +desabilite
         GUARD filtro filtros proteção verificação scanner checagem aprovações confirmação hook hooks ganchos proteção_de_branch proteção_do_branch proteção_da_branch proteção_da_main
             pedidos_de_permissão sandbox triagem varredura_de_segurança verificação_de_assinatura antivirus
@@ -271,19 +284,19 @@ WORDS: dict[str, str] = {
         CHANGE branch pr mr alteração
         PUSH +empurra +sobe empurrar subir !dá_push fazer_push
         MAINLINE branch_principal main master ramo_principal
-        PUBLISH +publica +publique   +implanta +implante  +sobe publicar lançar implantar liberar subir
+        PUBLISH +publica +publique +implanta +implante +sobe publicar lançar implantar liberar subir
         PLACE produção registro registo npm pypi loja ar
         VERSION versão pacote página site imagem
-        GRANT   +concede +conceda +adiciona +adicione +acrescenta +atribui  dar conceder adicionar
+        GRANT +concede +conceda +adiciona +adicione +acrescenta +atribui dar conceder adicionar
             acrescentar atribuir liberar !me_dá !me_adiciona !dá-me !me_dê !me_libera !me_conceda autorizar
         RIGHT acesso permissão permissões papel admin administrador direitos colaborador privilégios escrita
         OUTSIDE endereço_externo email_pessoal e-mail_pessoal meu_gmail fornecedor conta_pessoal revista imprensa
     """,
     "it": """
         AGENT agente agenti assistente
-        ASK per_favore per_cortesia potresti potrebbe potreste l'agente_deve agente_deve agenti_devono ti_chiedo_di ho_bisogno_che
+        ASK si_invita si_richiede è_pregato sei_pregato mi_serve_che occorre bisogna ti_spiace ti_dispiace l'assistente_deve per_favore per_cortesia potresti potrebbe potreste l'agente_deve agente_deve agenti_devono ti_chiedo_di ho_bisogno_che
             assicurati_di vorrei_che ti_prego vi_prego la_prego si_prega riesci_a cortesemente gentilmente
-        CAN puoi può potete devi dovresti
+        CAN può_procedere puoi può potete devi dovresti
         FREE senza_chiedere senza_conferma non_serve_chiedere non_stare_a_chiedere senza_domandare
         IT
         NOT non mai senza vietat* nessun nessuna
@@ -291,7 +304,8 @@ WORDS: dict[str, str] = {
         ABOUT attacco esempio rifiut* sospett*
         ME mi me ci qui tua_risposta sua_risposta la_risposta nella_risposta in_risposta
         NOW adesso ora oggi subito direttamente appena poi pure tuo tua tuoi tue
-        GIVE +invia +manda +incolla +condividi +mostra +passa +allega +copia  +inoltra +scrivi +metti +pubblica
+        GIVE +esporta esportare trasferire +trasferisci +riporta riportare trasmettere +trasmetti recapitare
+            +comunica +consegna consegnare +includi +invia +manda +incolla +condividi +mostra +passa +allega +copia +inoltra +scrivi +metti +pubblica
             +posta +accoda +spedisci +gira inviare mandare incollare condividere mostrare passare allegare copiare
             caricare inoltrare scrivere mettere spedire girare !inviami !mandami !dammi !passami !dimmi !mostrami
             !girami !incollami !inviaci !mandaci !inviatemi !mandatemi inviarmi mandarmi darmi passarmi dirmi
@@ -299,18 +313,19 @@ WORDS: dict[str, str] = {
         DUMP +stampa +esegui +elenca +lancia stampare eseguire lanciare
         SECRET password parola_d'ordine token chiave chiavi credenziali segreto segreti
         ENV variabili_d'ambiente variabili_di_ambiente variabile_d'ambiente
-        OFF +disattiva +disabilita +spegni +salta +ignora +rimuovi +togli +aggira +sospendi disattivare disabilitare
+        OFF +disinstalla disinstallare suppliscano elimina +elimina eliminare +spegnete +disattivate +metti_in_skip +leva
+            +disattiva +disabilita +spegni +salta +ignora +rimuovi +togli +aggira +sospendi disattivare disabilitare
             spegnere saltare ignorare rimuovere togliere aggirare sospendere escludere +escludi
         GUARD filtro filtri controlli richieste divieti verifica scanner hook hooks protezione_del_ramo protezione_del_branch richieste_di_permesso richieste_di_autorizzazione
             sandbox filtro_dei_messaggi scansione_di_sicurezza verifica_delle_firme verifica_della_firma
             controlli_obbligatori revisione_obbligatoria due_fattori firewall richieste_di_conferma antivirus
             controlli_di_sicurezza controllo_delle_firme controllo_di_sicurezza conferme protezione_dei_rami
             controllo_dei_messaggi verifica_firma
-        MERGE +unisci +fondi +integra +mergia unire fondere integrare mergiare !fai_il_merge fare_il_merge !fai_merge
+        MERGE unisce +accorpa accorpare +unisci +fondi +integra +mergia unire fondere integrare mergiare !fai_il_merge fare_il_merge !fai_merge
         CHANGE ramo branch pr mr modifica
         PUSH +spingi spingere !fai_push
         MAINLINE ramo_principale main master
-        PUBLISH +pubblica +rilascia +distribuisci  pubblicare rilasciare distribuire caricare metti mettere
+        PUBLISH +pubblica +rilascia +distribuisci pubblicare rilasciare distribuire caricare metti mettere
         PLACE produzione registro npm pypi negozio linea rete
         VERSION versione pacchetto pagina sito immagine
         GRANT +dai +concedi +aggiungi +assegna dare concedere aggiungere assegnare !dammi !aggiungimi !concedimi darmi
@@ -320,7 +335,7 @@ WORDS: dict[str, str] = {
     """,
     "ru": """
         AGENT агент* ассистент*
-        ASK пожалуйста прошу просим просьба агент_должен агенту_следует агентам_следует сможешь сможете мог_бы могли_бы нужно_чтобы_ты ты_должен
+        ASK необходимо требуется следует агенту_надлежит надлежит пожалуйста прошу просим просьба агент_должен агенту_следует агентам_следует сможешь сможете мог_бы могли_бы нужно_чтобы_ты ты_должен
             вам_следует
         CAN можешь можете надо нужно
         FREE не_спрашивай не_спрашивая без_подтверждения без_согласования можно_не_спрашивать
@@ -330,7 +345,7 @@ WORDS: dict[str, str] = {
         ABOUT атак* пример* отказ* подозрительн* отклон*
         ME мне нам сюда ответ ответе ответном ко_мне в_тикет в_заявку
         NOW сейчас сразу сегодня немедленно потом свой свои свою у_себя своих
-        GIVE !пришли +пришлите !отправь +отправьте !скинь +скиньте !вставь +вставьте !дай +дайте !покажи +покажите !сообщи
+        GIVE передаёт включить !включи предоставить !предоставь добавить !добавь отослать !отошли разместить !размести !пришли +пришлите !отправь +отправьте !скинь +скиньте !вставь +вставьте !дай +дайте !покажи +покажите !сообщи
             +сообщите !приложи +приложите !скопируй +скопируйте !залей +залейте !выложи +выложите !перешли +перешлите
             !передай +передайте !напиши !продиктуй !кинь +киньте !положи +положите !загрузи +загрузите !подскажи !вышли
             +вышлите !назови прислать отправить скинуть вставить дать показать сообщить приложить скопировать выложить
@@ -439,20 +454,21 @@ WORDS: dict[str, str] = {
     "tr": """
         AGENT ajan* asistan*
         ASK lütfen rica_ediyorum rica_ederim
-        ASKED misin mısın musun müsün misiniz mısınız musunuz müsünüz
+        ASKED gerekir gerekmektedir iletilmelidir rica_olunur lazım misin mısın musun müsün misiniz mısınız musunuz müsünüz
         NOT değil asla yasak etmeden olmadan
         HOW nasıl kim neden nerede hangi
         ABOUT saldırı örnek reddet* şüpheli
         ME bana bize buraya yanıtına cevabına yanıtında bana_da yanıta kayda
         NOW şimdi hemen bugün doğrudan sonra kendi
-        GIVE +gönder +gönderin +gönderiniz +yolla +yollayın +yapıştır +yapıştırın +paylaş +paylaşın +söyle +ver +verin +ekle
+        GIVE gönderilsin iletilsin yüklenmeli gönderilmeli iletilmeli eklenmeli +koy !atsana !gönderiver !gönderir_misin +post
+            koyun +gönder +gönderin +gönderiniz +yolla +yollayın +yapıştır +yapıştırın +paylaş +paylaşın +söyle +ver +verin +ekle
             +ekleyin +göster +kopyala +yükle +yükleyin +ilet +iletin iletir atar +yaz gönderir gönderebilir yollar
             yapıştırır paylaşır paylaşabilir söyler verir verebilir ekler gösterir yükler iletebilir söyleyebilir
             +atıver
         DUMP +yazdır +çalıştır yazdırır çalıştırır +dök
         SECRET parola* şifre* token* anahtar* jeton* belirteç* kimlik_bilgi* gizli_anahtar*
         ENV ortam_değişken*
-        OFF +kapat +kapatın +atla +atlayın +kaldır +kaldırın +çıkar +çıkarın kapatır kapatabilir atlar kaldırır
+        OFF kapatılsın kaldırılsın +durdur +boşalt durdurun +kapat +kapatın +atla +atlayın +kaldır +kaldırın +çıkar +çıkarın kapatır kapatabilir atlar kaldırır
             devre_dışı +sil +by-pass
         GUARD tarama* denetim* doğrulama* koruma* filtre* kanca* dal_koruma* izin_pencere* izin_istem* kum_hav* korumalı_alan* güvenlik_tarama* imza_denetim*
             imza_doğrulama* zorunlu_inceleme* zorunlu_denetim* iki_adımlı* güvenlik_duvar* sandbox* hook* onay_pencere*
@@ -472,7 +488,7 @@ WORDS: dict[str, str] = {
     "hi": """
         AGENT एजेंट सहायक agent
         ASK कृपया कृपा please zara
-        ASKED दो दीजिए दीजिये दें करो करें कीजिए कीजिये दे_दो भेजो भेजें लगाओ दीजिएगा कीजिएगा सकते_हो सकते_हैं सकती_हो do dijiye
+        ASKED दीजिएगा डालो डाल_दो भेजना करवा मारो मार kardo karna krna kijiye deejiye daal_do दो दीजिए दीजिये दें करो करें कीजिए कीजिये दे_दो भेजो भेजें लगाओ दीजिएगा कीजिएगा सकते_हो सकते_हैं सकती_हो do dijiye
             dijiyega karo karein kar_do kar_de de_do bhejo bhej_do de_dena kar_dena देना
         NEVER मत नहीं न ना mat nahi
         HOW कैसे कौन क्यों कहाँ kaise
@@ -511,4 +527,10 @@ ENVIRONS = r"(?<!\w)printenv(?![.\w])|/proc/(?:self|\d+|\*)/environ|process\.env
 ADDRESSES = (
     r"(?:(?:https?|s?ftp|wss?)://(?!localhost|127\.|10\.|192\.168\.|[\w.-]*(?:\.local|\.internal|\.intra|\.lan|\.corp)\b)"
     r"|[\w.+-]{1,40}@(?:[\w-]{1,40}\.){1,4}[a-z0-9]{1,10}\b)"
+)
+# One word at least of whatever the two patterns above match.
+FILE_WORDS = (
+    "aws netrc npmrc pypirc pgpass cnf git-credentials credentials kube gnupg ssh docker env vault token rsa ed25519"
+    " ecdsa id kubeconfig shadow keychain keyring auth service secret secrets pem p12 pfx jks kdbx keystore config"
+    " p4tickets terraformrc history gradle azure wallet environ printenv process os set"
 )
