@@ -170,6 +170,11 @@ class _Lexicon:
         return tuple(sorted(found, key=lambda entry: -len(entry.words)))
 
 
+    def entries(self) -> Iterator[_Entry]:
+        """All words that stand between others."""
+        for entries in (*self._by_word.values(), *self._stems.values()):
+            yield from entries
+
     def anywhere(self, sentence: str) -> Iterator[tuple[int, int, _Entry]]:
         """Where the words that are found anywhere stand in a sentence."""
         for head in self._anywhere.keys() & set(sentence):
@@ -220,6 +225,20 @@ class _Roles(dict[str, int]):
 _ROLES = _Roles()
 
 
+def _runs(concepts: frozenset[str]) -> frozenset[bytes]:
+    """The runs of letters and digits that begin what stands for one of the concepts, or asks by itself."""
+    return frozenset(
+        run.encode("ascii")
+        for entry in _LEXICON.entries()
+        if entry.concept in concepts or entry.form is _Form.ASKS
+        for run in re.findall("[a-z0-9]+", entry.words[0])
+    )
+
+
+_ACT_RUNS = _runs(_ACTS)
+_REQUEST_RUNS = _runs(_EVIDENCE | _TELLING | _SELDOM_DOCUMENTED)
+
+
 def _fits(words: Sequence[str], entry: tuple[str, ...]) -> bool:
     return len(words) == len(entry) and all(
         word.startswith(part[:-1]) if part.endswith("*") else word == part
@@ -230,6 +249,12 @@ def _fits(words: Sequence[str], entry: tuple[str, ...]) -> bool:
 def policy_hits(view: View) -> Iterator[Hit]:
     """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for. Total and linear."""
     for start, end in _sentences(view.folded):
+        words = screen_shape.alnum_runs(view.shaped[start:end]).split()
+        if _ACT_RUNS.isdisjoint(words) or _REQUEST_RUNS.isdisjoint(words):
+            shape = view.shaped[start:end]
+            # What is not ASCII is told apart below, and an address may be all that makes a request.
+            if screen_shape.is_plain(shape) and b"://" not in shape and b"@" not in shape:
+                continue
         sentence = view.folded[start:end]
         if not _may_ask(sentence):
             continue
@@ -239,7 +264,7 @@ def policy_hits(view: View) -> Iterator[Hit]:
             continue
         if _EVIDENCE.isdisjoint(concepts) and all(mark.form is _Form.PLAIN for mark in marks):
             continue
-        marks += _sign_marks(sentence)
+        marks += _sign_marks(sentence, concepts)
         marks.sort(key=lambda mark: (mark.start, -mark.end))
         concepts = {mark.concept for mark in marks}
         for rule in _RULES:
@@ -302,19 +327,25 @@ def _word_marks(sentence: str) -> list[_Mark]:
     return found
 
 
-def _sign_marks(sentence: str) -> Iterator[_Mark]:
-    """What stands in a sentence that is no word: files, addresses and numbers."""
-    for match in _FILES.finditer(sentence):
-        if not _PLACE_BEFORE.search(sentence[max(0, match.start() - 24) : match.start()]):
-            yield _sign(match, "KEYFILE")
-    for match in _ADDRESSES.finditer(sentence):
-        before = sentence[max(0, match.start() - 24) : match.start()]
-        if not before.endswith("]("):
-            towards = _TOWARDS.search(before) or _TOWARDS_BEHIND.match(sentence[match.end() : match.end() + 80])
-            yield _sign(match, "ADDRESS" if towards else "LINK")
-    for pattern, concept in ((_ENVIRONS, "ENV"), (_NUMBERS, "NUMBER"), (_VERSIONS, "VERSION")):
-        for match in pattern.finditer(sentence):
-            yield _sign(match, concept)
+def _sign_marks(sentence: str, concepts: set[str]) -> Iterator[_Mark]:
+    """What stands in a sentence that is no word: files, addresses and numbers, where an act in it can be on them."""
+    if "GIVE" in concepts or "DUMP" in concepts:
+        for match in _FILES.finditer(sentence):
+            if not _PLACE_BEFORE.search(sentence[max(0, match.start() - 24) : match.start()]):
+                yield _sign(match, "KEYFILE")
+        if "env" in sentence or "set" in sentence:
+            for match in _ENVIRONS.finditer(sentence):
+                yield _sign(match, "ENV")
+    if "://" in sentence or "@" in sentence:
+        for match in _ADDRESSES.finditer(sentence):
+            before = sentence[max(0, match.start() - 24) : match.start()]
+            if not before.endswith("]("):
+                towards = _TOWARDS.search(before) or _TOWARDS_BEHIND.match(sentence[match.end() : match.end() + 80])
+                yield _sign(match, "ADDRESS" if towards else "LINK")
+    for act, pattern, concept in (("MERGE", _NUMBERS, "NUMBER"), ("PUBLISH", _VERSIONS, "VERSION")):
+        if act in concepts:
+            for match in pattern.finditer(sentence):
+                yield _sign(match, concept)
 
 
 def _sign(match: re.Match[str], concept: str) -> _Mark:
