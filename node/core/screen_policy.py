@@ -7,15 +7,14 @@ who is to do what to what: a word that asks, an act and its object near one anot
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from node.core import screen_shape
 from node.core.screen_match import Hit, hit_of
+from node.core.screen_policy_lexicon import LEXICON, UNSPACED, WORD, Entry, Form, fits
 from node.core.screen_policy_words import ADDRESSES, ENVIRONS, FILE_WORDS, KEY_FILES, WORDS
 from node.core.screen_views import View, fold
 
@@ -28,16 +27,9 @@ _AGENT_TO_ACT = 40
 _ASK_TO_ACT = 150  # where verbs come last
 _ASK_TO_START = 24  # where they come next
 _ACT_TO_ASK = 16
+_OVERLAP = -1  # a word that asks may be listed with the beginning of the act
 _NEGATION = 26
 _NEGATION_BEHIND = 14
-
-
-class _Form(StrEnum):
-    """How a word of an act asks."""
-
-    PLAIN = ""  # with a word that asks, anywhere in the sentence
-    START = "+"  # next to a word that asks, or as an imperative that begins a clause
-    ASKS = "!"  # by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +37,7 @@ class _Mark:
     start: int
     end: int
     concept: str
-    form: _Form
+    form: Form
     language: str
 
 
@@ -79,25 +71,25 @@ _RULES = (
     _rule("permission", "GRANT", "RIGHT", "ME NOW"),
     _rule("send_outside", "GIVE", "OUTSIDE ADDRESS", "OUTSIDE ADDRESS"),
 )
-_ACTS = frozenset().union(*(rule.acts for rule in _RULES))
-_OBJECTS = frozenset().union(*(rule.objects for rule in _RULES))
-_TELLING = frozenset().union(*(rule.told for rule in _RULES))
+_ACTS = frozenset(name for rule in _RULES for name in rule.acts)
+_OBJECTS = frozenset(name for rule in _RULES for name in rule.objects)
+_TELLING = frozenset(name for rule in _RULES for name in rule.told)
 _EVIDENCE = frozenset({"ASK", "ASKED", "CAN", "FREE"})
 _SELDOM_DOCUMENTED = frozenset({"OFF"})
 _VERB_FIRST = frozenset({"en", "fr", "es", "pt", "it"})
 _NAMED = frozenset({"KEYFILE", "ENV", "ADDRESS"})
 _WHATEVER_THE_WORDS = frozenset({"secrets", "credential_files", "env_dump"})
-_FIELD = frozenset(":=(\"")
+_FIELD = frozenset(':=("')
 _PART = frozenset("-/._@")
 _PAUSES = frozenset(",;:，、")
 
-_WORD = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*|#\d+|[^\W\d_a-z]+")
-_UNSPACED = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 _SENTENCE_END = re.compile(r"[.!?;\n。！？；।…](?:(?<=[\n。！？；।…])|(?=[\s\"'”’)*_`]|\Z))")
 _FILES = re.compile(KEY_FILES)
 _ENVIRONS = re.compile(ENVIRONS)
 _ADDRESSES = re.compile(ADDRESSES)
-_PLACE_BEFORE = re.compile(r"\b(?:in|into|from|under|im|aus|dans|depuis|en|desde|em|no|da|del|from the|in your|in the)\s+\W{0,2}(?:~/)?\Z")
+_PLACE_BEFORE = re.compile(
+    r"\b(?:in|into|from|under|im|aus|dans|depuis|en|desde|em|no|da|del|from the|in your|in the)\s+\W{0,2}(?:~/)?\Z"
+)
 _NUMBERS = re.compile(r"(?<![\w.])#?\d{2,6}(?![\w.]\w)")
 _VERSIONS = re.compile(r"(?<![\w.])v?\d{1,4}\.\d{1,4}")
 _TOWARDS = re.compile(
@@ -113,85 +105,12 @@ _CLAUSE_START = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
-    words: tuple[str, ...]
-    concept: str
-    form: _Form
-    language: str
-
-
-class _Lexicon:
-    """The words compiled: by their first word those that stand between others, and those that are found anywhere."""
-
-    def __init__(self) -> None:
-        self._by_word: dict[str, list[_Entry]] = {}
-        self._stems: dict[str, list[_Entry]] = {}
-        self._anywhere: dict[str, list[tuple[str, _Entry]]] = {}  # by their first character
-        for language, table in WORDS.items():
-            concept = ""
-            for item in table.split():
-                if item.isascii() and item.isupper() and item[0].isalpha():
-                    concept = item
-                else:
-                    self._add(item, concept, language)
-        self._stem_lengths = sorted({len(stem) for stem in self._stems}, reverse=True)
-        self.look_up = lru_cache(maxsize=8_192)(self._look_up)
-
-    def _add(self, item: str, concept: str, language: str) -> None:
-        form = _Form(item[0]) if item[0] in "!+" else _Form.PLAIN
-        text = fold(item.lstrip("!+").replace("_", " "))
-        if _UNSPACED.search(text):
-            found = _Entry(words=(text,), concept=concept, form=form, language=language)
-            self._anywhere.setdefault(text[0], []).append((text, found))
-            return
-        stem = text.endswith("*")
-        words = tuple(match.group() for match in _WORD.finditer(text.rstrip("*")))
-        if not words or (len(words) == 1 and len(words[0]) == 1):
-            return
-        entry = _Entry(words=words, concept=concept, form=form, language=language)
-        if stem and len(words) == 1:
-            self._stems.setdefault(words[0], []).append(entry)
-        else:
-            if stem:
-                entry = _Entry(words=(*words[:-1], words[-1] + "*"), concept=concept, form=form, language=language)
-            self._by_word.setdefault(words[0], []).append(entry)
-
-    def _look_up(self, word: str) -> tuple[_Entry, ...]:
-        found = [*self._by_word.get(word, ())]
-        for length in self._stem_lengths:
-            if length <= len(word):
-                found += self._stems.get(word[:length], ())
-        if not found and ("'" in word or "-" in word):
-            for part in (re.split("['-]", word)[-1], re.split("['-]", word)[0]):
-                found = [entry for entry in self.look_up(part) if len(entry.words) == 1]
-                if found:
-                    break
-        return tuple(sorted(found, key=lambda entry: -len(entry.words)))
-
-
-    def entries(self) -> Iterator[_Entry]:
-        """All words that stand between others."""
-        for entries in (*self._by_word.values(), *self._stems.values()):
-            yield from entries
-
-    def anywhere(self, sentence: str) -> Iterator[tuple[int, int, _Entry]]:
-        """Where the words that are found anywhere stand in a sentence."""
-        for head in self._anywhere.keys() & set(sentence):
-            for text, entry in self._anywhere[head]:
-                start = sentence.find(text)
-                while start >= 0:
-                    yield start, start + len(text), entry
-                    start = sentence.find(text, start + len(text))
-
-
-_LEXICON = _Lexicon()
 _WIDTH: Final = 16  # bits, of which each language has one
 _ALL: Final = (1 << _WIDTH) - 1
 _BITS = {language: 1 << at for at, language in enumerate(WORDS)}
 _ENGLISH = _BITS["en"]
 _REMEMBERED, _REMEMBERED_CHARS = 16_384, 32
-_IN_FILES = frozenset(_WORD.findall(FILE_WORDS))
+_IN_FILES = frozenset(WORD.findall(FILE_WORDS))
 
 
 class _Roles(dict[str, int]):
@@ -201,7 +120,7 @@ class _Roles(dict[str, int]):
         roles = 0
         if word[0] == "#" or word[0].isdecimal() or not _IN_FILES.isdisjoint(re.split("['-]", word)):
             roles |= _ALL << _WIDTH
-        for entry in _LEXICON.look_up(word):
+        for entry in LEXICON.look_up(word):
             bit = _BITS[entry.language]
             act = entry.concept in _ACTS
             if act:
@@ -211,8 +130,8 @@ class _Roles(dict[str, int]):
             if (
                 entry.concept in _EVIDENCE
                 or entry.concept in _TELLING
-                or entry.form is _Form.ASKS
-                or (act and entry.form is _Form.START and entry.concept in _SELDOM_DOCUMENTED and bit != _ENGLISH)
+                or entry.form is Form.ASKS
+                or (act and entry.form is Form.START and entry.concept in _SELDOM_DOCUMENTED and bit != _ENGLISH)
             ):
                 roles |= bit << 2 * _WIDTH
         if len(word) <= _REMEMBERED_CHARS:
@@ -229,8 +148,8 @@ def _runs(concepts: frozenset[str]) -> frozenset[bytes]:
     """The runs of letters and digits that begin what stands for one of the concepts, or asks by itself."""
     return frozenset(
         run.encode("ascii")
-        for entry in _LEXICON.entries()
-        if entry.concept in concepts or entry.form is _Form.ASKS
+        for entry in LEXICON.entries()
+        if entry.concept in concepts or entry.form is Form.ASKS
         for run in re.findall("[a-z0-9]+", entry.words[0])
     )
 
@@ -239,21 +158,21 @@ _ACT_RUNS = _runs(_ACTS)
 _REQUEST_RUNS = _runs(_EVIDENCE | _TELLING | _SELDOM_DOCUMENTED)
 
 
-def _fits(words: Sequence[str], entry: tuple[str, ...]) -> bool:
-    return len(words) == len(entry) and all(
-        word.startswith(part[:-1]) if part.endswith("*") else word == part
-        for word, part in zip(words, entry, strict=True)
-    )
-
-
 def policy_hits(view: View) -> Iterator[Hit]:
     """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for. Total and linear."""
+    plain = screen_shape.is_plain(view.shaped)
+    addressed = b"://" in view.shaped or b"@" in view.shaped
+    runs = screen_shape.alnum_runs(view.shaped)
+    if plain and not addressed:
+        present = set(runs.split())
+        if _ACT_RUNS.isdisjoint(present) or _REQUEST_RUNS.isdisjoint(present):
+            return
     for start, end in _sentences(view.folded):
-        words = screen_shape.alnum_runs(view.shaped[start:end]).split()
-        if _ACT_RUNS.isdisjoint(words) or _REQUEST_RUNS.isdisjoint(words):
-            shape = view.shaped[start:end]
+        words = runs[start:end].split()
+        if _REQUEST_RUNS.isdisjoint(words) or _ACT_RUNS.isdisjoint(words):
             # What is not ASCII is told apart below, and an address may be all that makes a request.
-            if screen_shape.is_plain(shape) and b"://" not in shape and b"@" not in shape:
+            shape = view.shaped[start:end] if addressed or not plain else b""
+            if not (addressed and (b"://" in shape or b"@" in shape)) and screen_shape.is_plain(shape):
                 continue
         sentence = view.folded[start:end]
         if not _may_ask(sentence):
@@ -262,7 +181,7 @@ def policy_hits(view: View) -> Iterator[Hit]:
         concepts = {mark.concept for mark in marks}
         if _ACTS.isdisjoint(concepts) or "ABOUT" in concepts:
             continue
-        if _EVIDENCE.isdisjoint(concepts) and all(mark.form is _Form.PLAIN for mark in marks):
+        if _EVIDENCE.isdisjoint(concepts) and all(mark.form is Form.PLAIN for mark in marks):
             continue
         marks += _sign_marks(sentence, concepts)
         marks.sort(key=lambda mark: (mark.start, -mark.end))
@@ -277,10 +196,10 @@ def policy_hits(view: View) -> Iterator[Hit]:
 
 def _may_ask(sentence: str) -> bool:
     """Whether its words can be an act, an object and a request in one language; errs to the side of yes."""
-    if not sentence.isascii() and _UNSPACED.search(sentence):
+    if not sentence.isascii() and UNSPACED.search(sentence):
         return True
     roles = 0
-    for word in _WORD.findall(sentence):
+    for word in WORD.findall(sentence):
         roles |= _ROLES[word]
     acts, objects, requests = roles & _ALL, roles >> _WIDTH & _ALL, roles >> 2 * _WIDTH
     if "://" in sentence or "@" in sentence:
@@ -291,39 +210,35 @@ def _may_ask(sentence: str) -> bool:
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     """The sentences of a text, cut where they are longer than is read together."""
     begin = 0
-    for slab_start, slab_end in screen_shape.slabs(text):
-        for match in _SENTENCE_END.finditer(text, slab_start, slab_end):
-            yield from _cut(begin, match.start() + 1)
-            begin = match.end()
-    yield from _cut(begin, len(text))
+    ends = (match.end() for slab in screen_shape.slabs(text) for match in _SENTENCE_END.finditer(text, *slab))
+    for end in chain(ends, (len(text),)):
+        if end - begin > 2:
+            for at in range(begin, end, _LONGEST):
+                yield at, min(end, at + _LONGEST)
+        begin = end
 
 
-def _cut(start: int, end: int) -> Iterator[tuple[int, int]]:
-    for at in range(start, end, _LONGEST):
-        yield at, min(end, at + _LONGEST)
-
-
-def _mark(start: int, end: int, entry: _Entry) -> _Mark:
+def _mark(start: int, end: int, entry: Entry) -> _Mark:
     return _Mark(start=start, end=end, concept=entry.concept, form=entry.form, language=entry.language)
 
 
 def _word_marks(sentence: str) -> list[_Mark]:
     """What the words of a sentence stand for."""
     found: list[_Mark] = []
-    tokens = _WORD.findall(sentence)
+    tokens = WORD.findall(sentence)
     starts: list[int] = []
     for at, word in enumerate(tokens):
-        for entry in _LEXICON.look_up(word):
+        for entry in LEXICON.look_up(word):
             size = len(entry.words)
-            if size > 1 and not _fits(tokens[at + 1 : at + size], entry.words[1:]):
+            if size > 1 and not fits(tokens[at + 1 : at + size], entry.words[1:]):
                 continue
-            starts = starts or [match.start() for match in _WORD.finditer(sentence)]
+            starts = starts or [match.start() for match in WORD.finditer(sentence)]
             start, last = starts[at], at + size - 1
             # `.example` is the end of an address
             if entry.concept != "ABOUT" or sentence[start - 1 : start] != ".":
                 found.append(_mark(start, starts[last] + len(tokens[last]), entry))
     if not sentence.isascii():
-        found += [_mark(*place) for place in _LEXICON.anywhere(sentence)]
+        found += [_mark(*place) for place in LEXICON.anywhere(sentence)]
     return found
 
 
@@ -349,14 +264,18 @@ def _sign_marks(sentence: str, concepts: set[str]) -> Iterator[_Mark]:
 
 
 def _sign(match: re.Match[str], concept: str) -> _Mark:
-    return _Mark(start=match.start(), end=match.end(), concept=concept, form=_Form.PLAIN, language="")
+    return _Mark(start=match.start(), end=match.end(), concept=concept, form=Form.PLAIN, language="")
 
 
 def _asked(rule: _Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
     """Start, end and weight of the first clause that asks for what the rule is about."""
     for act in marks:
         # `email:` is a field, `npm-publish` a name
-        if act.concept not in rule.acts or sentence[act.end : act.end + 1] in _FIELD or sentence[act.start - 1 : act.start] in _PART:
+        if (
+            act.concept not in rule.acts
+            or sentence[act.end : act.end + 1] in _FIELD
+            or sentence[act.start - 1 : act.start] in _PART
+        ):
             continue
         # Many objects go by their English name in every language.
         own = [mark for mark in marks if mark.language in (act.language, "")]
@@ -402,9 +321,7 @@ def _denied(act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]) -> bo
             and not _PAUSES & set(sentence[act.end : mark.start])
         ):
             return True
-        if mark.concept == "HOW" and (
-            act.end <= mark.start < aim.start or 0 <= act.start - mark.end <= _ASK_TO_START
-        ):
+        if mark.concept == "HOW" and (act.end <= mark.start < aim.start or 0 <= act.start - mark.end <= _ASK_TO_START):
             return True
     return False
 
@@ -416,28 +333,33 @@ def _tells(mark: _Mark, act: _Mark) -> bool:
     return mark.start >= act.end or act.language == "tr"
 
 
+def _requests(mark: _Mark, act: _Mark, *, begins: bool, free: bool) -> bool:
+    """Whether a word asks for the act: it stands before it, or behind it where that is usual."""
+    if mark.concept == "ASKED":
+        return act.start <= mark.start <= act.end + _ACT_TO_ASK
+    if mark.concept != "ASK" and not (mark.concept == "CAN" and free):
+        return False
+    gap = act.start - mark.end
+    if gap < _OVERLAP:
+        return begins and act.form is Form.START and mark.start >= act.end
+    return gap <= _ASK_TO_START or (gap <= _ASK_TO_ACT and (act.form is Form.PLAIN or begins))
+
+
 def _evidence(
     rule: _Rule, act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]
 ) -> tuple[int, int, int] | None:
     """What makes the act a request to the reader: where that is, and the weight."""
-    if act.form is _Form.ASKS:
+    if act.form is Form.ASKS:
         return act.start, act.end, _ASKED
     begins = act.language == "tr" or _CLAUSE_START.search(sentence, max(0, act.start - 24), act.start) is not None
     leave = next((mark for mark in marks if mark.concept == "FREE"), None)
     for mark in marks:
-        if mark.concept == "ASK" or (mark.concept == "CAN" and (leave is not None or "?" in sentence)):
-            gap = act.start - mark.end
-            near = gap <= _ASK_TO_START or (gap <= _ASK_TO_ACT and (act.form is _Form.PLAIN or begins))
-            if 0 <= gap and near:
-                return mark.start, mark.end, _ASKED
-            if begins and act.form is _Form.START and mark.start >= act.end:
-                return mark.start, mark.end, _ASKED
-        if mark.concept == "ASKED" and act.start <= mark.start <= act.end + _ACT_TO_ASK:
+        if _requests(mark, act, begins=begins, free=leave is not None or "?" in sentence):
             return mark.start, mark.end, _ASKED
-    if act.form is _Form.START and begins:
+    if act.form is Form.START and begins:
         if leave is not None:
             return leave.start, leave.end, _TOLD
-        if act.language == aim.language != "en" and act.concept in _SELDOM_DOCUMENTED:
+        if act.language == aim.language and act.language != "en" and act.concept in _SELDOM_DOCUMENTED:
             return act.start, act.end, _TOLD
         for mark in marks:
             if mark.concept in rule.told and _tells(mark, act):
