@@ -22,6 +22,7 @@ from node.core.screen_disguises import disguised_passages
 from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits, passage_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_origin import Origin
+from node.core.screen_policy import policy_hits
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
 from node.core.screen_words import LEXIS
@@ -207,6 +208,7 @@ def _layer_hits(joined: str, scorer: Scorer | None) -> Iterator[Hit]:
             return
         yield from phrase_hits(view)
         yield from pattern_hits(view)
+        yield from policy_hits(view)
         if scorer is not None:
             yield from learned_hits(view, scorer)
 

@@ -1,0 +1,371 @@
+"""What a message asks its reader to do that only a person may grant, told from the words of the asking clause.
+
+An honest request for a password reads like honest work, so the tone of a text does not separate the two. What does is
+who is to do what to what: a word that asks, an act and its object near one another in one sentence, and no negation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from node.core import screen_shape
+from node.core.screen_match import Hit, hit_of
+from node.core.screen_policy_lexicon import LEXICON, UNSPACED, WORD, Entry, Form, fits
+from node.core.screen_policy_words import ADDRESSES, ENVIRONS, FILE_WORDS, KEY_FILES, WORDS
+from node.core.screen_views import View, fold
+
+_ASKED: Final = 800  # for a request in so many words
+_TOLD: Final = 700  # for a bare imperative
+_LONGEST = 400  # code points of a sentence that are read together
+_ACT_TO_OBJECT = 90
+_TOLD_TO_OBJECT = 60
+_AGENT_TO_ACT = 40
+_ASK_TO_ACT = 150  # where verbs come last
+_ASK_TO_START = 24  # where they come next
+_ACT_TO_ASK = 16
+_OVERLAP = -1  # a word that asks may be listed with the beginning of the act
+_NEGATION = 26
+_NEGATION_BEHIND = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mark:
+    start: int
+    end: int
+    concept: str
+    form: Form
+    language: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rule:
+    """An act on an object is an ask of `kind`; a bare imperative only next to one of `told`."""
+
+    kind: str
+    acts: frozenset[str]
+    objects: frozenset[str]
+    told: frozenset[str]
+
+
+def _rule(kind: str, acts: str, objects: str, told: str) -> _Rule:
+    return _Rule(
+        kind=kind, acts=frozenset(acts.split()), objects=frozenset(objects.split()), told=frozenset(told.split())
+    )
+
+
+_RULES = (
+    _rule("secrets", "GIVE", "SECRET", "ME ADDRESS OUTSIDE AGENT"),
+    _rule("credential_files", "GIVE DUMP", "KEYFILE", "ME ADDRESS OUTSIDE AGENT"),
+    _rule("env_dump", "GIVE DUMP", "ENV", "ME ADDRESS OUTSIDE AGENT"),
+    _rule("guards_off", "OFF", "GUARD", "ME NOW AGENT"),
+    _rule("guards_off", "TURN", "GUARD", "ME NOW AGENT"),
+    _rule("guards_off", "USE", "FLAG", "ME NOW AGENT"),
+    _rule("merge", "MERGE", "CHANGE IT NUMBER", "ME NOW AGENT"),
+    _rule("merge", "PUSH", "MAINLINE", "ME NOW AGENT"),
+    _rule("merge", "FORCE", "HISTORY", "ME NOW AGENT"),
+    _rule("publish", "PUBLISH", "PLACE VERSION IT", "ME NOW AGENT"),
+    _rule("permission", "GRANT", "RIGHT", "ME NOW"),
+    _rule("send_outside", "GIVE", "OUTSIDE ADDRESS", "OUTSIDE ADDRESS"),
+)
+_ACTS = frozenset(name for rule in _RULES for name in rule.acts)
+_OBJECTS = frozenset(name for rule in _RULES for name in rule.objects)
+_TELLING = frozenset(name for rule in _RULES for name in rule.told)
+_EVIDENCE = frozenset({"ASK", "ASKED", "CAN", "FREE"})
+_SELDOM_DOCUMENTED = frozenset({"OFF"})
+_VERB_FIRST = frozenset({"en", "fr", "es", "pt", "it"})
+_NAMED = frozenset({"KEYFILE", "ENV", "ADDRESS"})
+_WHATEVER_THE_WORDS = frozenset({"secrets", "credential_files", "env_dump"})
+_FIELD = frozenset(':=("')
+_PART = frozenset("-/._@")
+_PAUSES = frozenset(",;:，、")
+
+_SENTENCE_END = re.compile(r"[.!?;\n。！？；।…](?:(?<=[\n。！？；।…])|(?=[\s\"'”’)*_`]|\Z))")
+_FILES = re.compile(KEY_FILES)
+_ENVIRONS = re.compile(ENVIRONS)
+_ADDRESSES = re.compile(ADDRESSES)
+_PLACE_BEFORE = re.compile(
+    r"\b(?:in|into|from|under|im|aus|dans|depuis|en|desde|em|no|da|del|from the|in your|in the)\s+\W{0,2}(?:~/)?\Z"
+)
+_NUMBERS = re.compile(r"(?<![\w.])#?\d{2,6}(?![\w.]\w)")
+_VERSIONS = re.compile(r"(?<![\w.])v?\d{1,4}\.\d{1,4}")
+_TOWARDS = re.compile(
+    r"(?:\b(?:to|at|an|auf|unter|bei|a|sur|vers|en|para|pra|su|in|no|as|with|por|into|url|host|address|adresse|endpoint|webhook"
+    r"|formulaire|form)|на|по|к|到|至|往|给|post|->|→)\W{0,4}\Z"
+)
+_TOWARDS_BEHIND = re.compile(
+    rf"\S{{0,60}}?(?:\s(?:{fold('adresine|पर|को')}|{fold('へ|に|로')})|{fold('へ|に|로|으로')}|에\b|'y?[ae]\b)"
+)
+_CLAUSE_START = re.compile(
+    r"(?:\A|[,:;—–(>*#\]\"“«„'`-]|(?:\A|[\s,])(?:and|then|so|just|now|also|next|finally|simply|or|but|und|dann|also|puis|et"
+    r"|donc|ensuite|y|luego|entonces|e|depois|entao|poi|quindi|allora|i|a|potom))\W{0,4}\Z"
+)
+
+
+_WIDTH: Final = 16  # bits, of which each language has one
+_ALL: Final = (1 << _WIDTH) - 1
+_BITS = {language: 1 << at for at, language in enumerate(WORDS)}
+_ENGLISH = _BITS["en"]
+_REMEMBERED, _REMEMBERED_CHARS = 16_384, 32
+_IN_FILES = frozenset(WORD.findall(FILE_WORDS))
+
+
+class _Roles(dict[str, int]):
+    """By word the languages in which it can begin an act, an object and a request: _WIDTH bits for each."""
+
+    def __missing__(self, word: str) -> int:
+        roles = 0
+        if word[0] == "#" or word[0].isdecimal() or not _IN_FILES.isdisjoint(re.split("['-]", word)):
+            roles |= _ALL << _WIDTH
+        for entry in LEXICON.look_up(word):
+            bit = _BITS[entry.language]
+            act = entry.concept in _ACTS
+            if act:
+                roles |= bit
+            if entry.concept in _OBJECTS:
+                roles |= bit << _WIDTH
+            if (
+                entry.concept in _EVIDENCE
+                or entry.concept in _TELLING
+                or entry.form is Form.ASKS
+                or (act and entry.form is Form.START and entry.concept in _SELDOM_DOCUMENTED and bit != _ENGLISH)
+            ):
+                roles |= bit << 2 * _WIDTH
+        if len(word) <= _REMEMBERED_CHARS:
+            if len(self) >= _REMEMBERED:
+                self.clear()
+            self[word] = roles
+        return roles
+
+
+_ROLES = _Roles()
+
+
+def _runs(concepts: frozenset[str]) -> frozenset[bytes]:
+    """The runs of letters and digits that begin what stands for one of the concepts, or asks by itself."""
+    return frozenset(
+        run.encode("ascii")
+        for entry in LEXICON.entries()
+        if entry.concept in concepts or entry.form is Form.ASKS
+        for run in re.findall("[a-z0-9]+", entry.words[0])
+    )
+
+
+_ACT_RUNS = _runs(_ACTS)
+_REQUEST_RUNS = _runs(_EVIDENCE | _TELLING | _SELDOM_DOCUMENTED)
+
+
+def policy_hits(view: View) -> Iterator[Hit]:
+    """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for. Total and linear."""
+    plain = screen_shape.is_plain(view.shaped)
+    addressed = b"://" in view.shaped or b"@" in view.shaped
+    runs = screen_shape.alnum_runs(view.shaped)
+    if plain and not addressed:
+        present = set(runs.split())
+        if _ACT_RUNS.isdisjoint(present) or _REQUEST_RUNS.isdisjoint(present):
+            return
+    for start, end in _sentences(view.folded):
+        words = runs[start:end].split()
+        if _REQUEST_RUNS.isdisjoint(words) or _ACT_RUNS.isdisjoint(words):
+            # What is not ASCII is told apart below, and an address may be all that makes a request.
+            shape = view.shaped[start:end] if addressed or not plain else b""
+            if not (addressed and (b"://" in shape or b"@" in shape)) and screen_shape.is_plain(shape):
+                continue
+        sentence = view.folded[start:end]
+        if not _may_ask(sentence):
+            continue
+        marks = _word_marks(sentence)
+        concepts = {mark.concept for mark in marks}
+        if _ACTS.isdisjoint(concepts) or "ABOUT" in concepts:
+            continue
+        if _EVIDENCE.isdisjoint(concepts) and all(mark.form is Form.PLAIN for mark in marks):
+            continue
+        marks += _sign_marks(sentence, concepts)
+        marks.sort(key=lambda mark: (mark.start, -mark.end))
+        concepts = {mark.concept for mark in marks}
+        for rule in _RULES:
+            if not rule.acts.isdisjoint(concepts) and not rule.objects.isdisjoint(concepts):
+                found = _asked(rule, sentence, marks)
+                if found is not None:
+                    first, last, weight = found
+                    yield hit_of(f"ask.{rule.kind}", view, start + first, start + last, weight)
+
+
+def _may_ask(sentence: str) -> bool:
+    """Whether its words can be an act, an object and a request in one language; errs to the side of yes."""
+    if not sentence.isascii() and UNSPACED.search(sentence):
+        return True
+    roles = 0
+    for word in WORD.findall(sentence):
+        roles |= _ROLES[word]
+    acts, objects, requests = roles & _ALL, roles >> _WIDTH & _ALL, roles >> 2 * _WIDTH
+    if "://" in sentence or "@" in sentence:
+        objects = requests = _ALL
+    return bool(acts & requests and (acts & objects or objects & _ENGLISH))
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text, cut where they are longer than is read together."""
+    begin = 0
+    ends = (match.end() for slab in screen_shape.slabs(text) for match in _SENTENCE_END.finditer(text, *slab))
+    for end in chain(ends, (len(text),)):
+        if end - begin > 2:
+            for at in range(begin, end, _LONGEST):
+                yield at, min(end, at + _LONGEST)
+        begin = end
+
+
+def _mark(start: int, end: int, entry: Entry) -> _Mark:
+    return _Mark(start=start, end=end, concept=entry.concept, form=entry.form, language=entry.language)
+
+
+def _word_marks(sentence: str) -> list[_Mark]:
+    """What the words of a sentence stand for."""
+    found: list[_Mark] = []
+    tokens = WORD.findall(sentence)
+    starts: list[int] = []
+    for at, word in enumerate(tokens):
+        for entry in LEXICON.look_up(word):
+            size = len(entry.words)
+            if size > 1 and not fits(tokens[at + 1 : at + size], entry.words[1:]):
+                continue
+            starts = starts or [match.start() for match in WORD.finditer(sentence)]
+            start, last = starts[at], at + size - 1
+            # `.example` is the end of an address
+            if entry.concept != "ABOUT" or sentence[start - 1 : start] != ".":
+                found.append(_mark(start, starts[last] + len(tokens[last]), entry))
+    if not sentence.isascii():
+        found += [_mark(*place) for place in LEXICON.anywhere(sentence)]
+    return found
+
+
+def _sign_marks(sentence: str, concepts: set[str]) -> Iterator[_Mark]:
+    """What stands in a sentence that is no word: files, addresses and numbers, where an act in it can be on them."""
+    if "GIVE" in concepts or "DUMP" in concepts:
+        for match in _FILES.finditer(sentence):
+            if not _PLACE_BEFORE.search(sentence[max(0, match.start() - 24) : match.start()]):
+                yield _sign(match, "KEYFILE")
+        if "env" in sentence or "set" in sentence:
+            for match in _ENVIRONS.finditer(sentence):
+                yield _sign(match, "ENV")
+    if "://" in sentence or "@" in sentence:
+        for match in _ADDRESSES.finditer(sentence):
+            before = sentence[max(0, match.start() - 24) : match.start()]
+            if not before.endswith("]("):
+                towards = _TOWARDS.search(before) or _TOWARDS_BEHIND.match(sentence[match.end() : match.end() + 80])
+                yield _sign(match, "ADDRESS" if towards else "LINK")
+    for act, pattern, concept in (("MERGE", _NUMBERS, "NUMBER"), ("PUBLISH", _VERSIONS, "VERSION")):
+        if act in concepts:
+            for match in pattern.finditer(sentence):
+                yield _sign(match, concept)
+
+
+def _sign(match: re.Match[str], concept: str) -> _Mark:
+    return _Mark(start=match.start(), end=match.end(), concept=concept, form=Form.PLAIN, language="")
+
+
+def _asked(rule: _Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
+    """Start, end and weight of the first clause that asks for what the rule is about."""
+    for act in marks:
+        # `email:` is a field, `npm-publish` a name
+        if (
+            act.concept not in rule.acts
+            or sentence[act.end : act.end + 1] in _FIELD
+            or sentence[act.start - 1 : act.start] in _PART
+        ):
+            continue
+        # Many objects go by their English name in every language.
+        own = [mark for mark in marks if mark.language in (act.language, "")]
+        aim = min(
+            (one for one in marks if one.language in (act.language, "", "en") and _is_object(rule, one, act)),
+            key=lambda one: max(one.start - act.end, act.start - one.end),
+            default=None,
+        )
+        if aim is None or max(aim.start - act.end, act.start - aim.end) > _ACT_TO_OBJECT:
+            continue
+        if act.concept == "TURN" and not any(mark.concept == "AWAY" for mark in own):
+            continue
+        if _denied(act, aim, sentence, own):
+            continue
+        evidence = _evidence(rule, act, aim, sentence, own)
+        if evidence is not None and (evidence[2] == _ASKED or abs(aim.start - act.end) <= _TOLD_TO_OBJECT):
+            first, last, weight = evidence
+            return min(first, act.start, aim.start), max(last, act.end, aim.end), weight
+    return None
+
+
+def _is_object(rule: _Rule, mark: _Mark, act: _Mark) -> bool:
+    if mark.concept == "IT":
+        return "IT" in rule.objects and mark.language == act.language and 0 <= mark.start - act.end <= 1
+    if mark.concept in ("CHANGE", "NUMBER") and act.language in _VERB_FIRST and mark.start - act.end > 40:
+        return False
+    return mark.concept in rule.objects and (
+        mark.start >= act.end or (mark.end <= act.start and (act.language not in _VERB_FIRST or mark.concept in _NAMED))
+    )
+
+
+def _denied(act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]) -> bool:
+    """Whether the act is forbidden or denied, or is only what somebody wants to know something about."""
+    last = max(act.end, aim.end)
+    for mark in marks:
+        if mark.concept in ("NOT", "NEVER"):
+            between = sentence[mark.end : act.start]
+            if mark.end <= act.start and len(between) <= _NEGATION and not _PAUSES & set(between):
+                return True
+        if (
+            mark.concept == "NEVER"
+            and act.start <= mark.start <= last + _NEGATION_BEHIND
+            and not _PAUSES & set(sentence[act.end : mark.start])
+        ):
+            return True
+        if mark.concept == "HOW" and (act.end <= mark.start < aim.start or 0 <= act.start - mark.end <= _ASK_TO_START):
+            return True
+    return False
+
+
+def _tells(mark: _Mark, act: _Mark) -> bool:
+    """Whether it stands where one names the addressee: an agent before the act, all else behind it."""
+    if mark.concept == "AGENT":
+        return 0 <= act.start - mark.end <= _AGENT_TO_ACT
+    return mark.start >= act.end or act.language == "tr"
+
+
+def _requests(mark: _Mark, act: _Mark, *, begins: bool, free: bool) -> bool:
+    """Whether a word asks for the act: it stands before it, or behind it where that is usual."""
+    if mark.concept == "ASKED":
+        return act.start <= mark.start <= act.end + _ACT_TO_ASK
+    if mark.concept != "ASK" and not (mark.concept == "CAN" and free):
+        return False
+    gap = act.start - mark.end
+    if gap < _OVERLAP:
+        return begins and act.form is Form.START and mark.start >= act.end
+    return gap <= _ASK_TO_START or (gap <= _ASK_TO_ACT and (act.form is Form.PLAIN or begins))
+
+
+def _evidence(
+    rule: _Rule, act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]
+) -> tuple[int, int, int] | None:
+    """What makes the act a request to the reader: where that is, and the weight."""
+    if act.form is Form.ASKS:
+        return act.start, act.end, _ASKED
+    begins = act.language == "tr" or _CLAUSE_START.search(sentence, max(0, act.start - 24), act.start) is not None
+    leave = next((mark for mark in marks if mark.concept == "FREE"), None)
+    for mark in marks:
+        if _requests(mark, act, begins=begins, free=leave is not None or "?" in sentence):
+            return mark.start, mark.end, _ASKED
+    if act.form is Form.START and begins:
+        if leave is not None:
+            return leave.start, leave.end, _TOLD
+        if act.language == aim.language and act.language != "en" and act.concept in _SELDOM_DOCUMENTED:
+            return act.start, act.end, _TOLD
+        for mark in marks:
+            if mark.concept in rule.told and _tells(mark, act):
+                return mark.start, mark.end, _TOLD
+    if rule.kind in _WHATEVER_THE_WORDS:
+        for mark in marks:
+            if mark.concept in ("ADDRESS", "LINK"):
+                return mark.start, mark.end, _TOLD
+    return None
