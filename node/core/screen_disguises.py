@@ -27,7 +27,7 @@ def disguised_passages(text: str) -> Iterator[Passage]:
         places: list[Run] = [(match.start(), match.end(), match.group()) for match in found.finditer(text)]
         if len(places) < least:
             continue
-        for start, end, piece in islice(joined_up(text, places), MOST_PASSAGES):
+        for start, end, piece in islice(joined_up(text, places, least), MOST_PASSAGES):
             yield Passage(text=canonical(_whole_words(text, start, end) or piece).text, start=start, end=end)
 
 

@@ -36,6 +36,7 @@ CONTEXT = 200  # characters kept on both sides of a decoded run, so that a phras
 MAX_DEPTH = 2
 APART = 40  # characters between two decoded runs that are read as one passage
 MOST_PASSAGES = 64  # of a view
+LEAST_DECODED = 12
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _BLANK_GLYPHS = "\u2800\u3164\uffa0"  # drawn as a gap, so a reader sees two words
@@ -217,22 +218,26 @@ def _passage(parent: View, start: int, end: int, text: str) -> Passage:
     return Passage(text=canonical(text).text, start=first, end=last)
 
 
-def joined_up(text: str, runs: Sequence[Run]) -> Iterator[tuple[int, int, str]]:
-    """Runs that stand next to each other with what is between them: where, and how it reads."""
+def joined_up(text: str, runs: Sequence[Run], least: int = LEAST_DECODED) -> Iterator[tuple[int, int, str]]:
+    """Runs that stand next to each other with what is between them: where, and how it reads.
+
+    Those with fewer than `least` decoded characters are left out: numbers, and names that happen to decode.
+    """
     pieces: list[str] = []
-    first = last = 0
-    for start, end, piece in runs:
+    first = last = decoded = 0
+    for start, end, piece in (*runs, (len(text) + 2 * APART, 0, "")):
         if pieces and start - last > APART:
-            yield first, last, "".join(pieces)
+            if decoded >= least:
+                yield first, last, "".join(pieces)
             pieces.clear()
+            decoded = 0
         if pieces:
             pieces.append(text[last:start])
         else:
             first = start
         pieces.append(spelled_out(piece))
+        decoded += len(piece)
         last = end
-    if pieces:
-        yield first, last, "".join(pieces)
 
 
 def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | None:
@@ -312,7 +317,7 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
     places: list[Run] = []
     for match in _WORD.finditer(parent.folded):
         if match.group() in disguised:
-            places.append((match.start(), match.end(), ""))
+            places.append((match.start(), match.end(), match.group()))
             start, end = max(0, match.start() - CONTEXT), min(len(parent.text), match.end() + CONTEXT)
             if windows and start <= windows[-1][1]:
                 start = windows.pop()[0]
