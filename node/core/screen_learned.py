@@ -33,12 +33,13 @@ def learned_hits(view: View, scorer: Scorer) -> Iterator[Hit]:
         yield from passage_hits(view.passages, view.name, scorer)
         return
     scored = scorer.score(view.text)
-    for family, kind, value, line in (
-        (LEARNED, scored.kind, scored.injection, scorer.withhold_at),
-        (ASK, scored.ask_kind, scored.ask, scorer.hold_at),
+    for family, kind, value, line, least in (
+        (LEARNED, scored.kind, scored.injection, scorer.withhold_at, _LEAST),
+        # Of what is asked for it knows little below its line, and nothing adds up with it.
+        (ASK, scored.ask_kind, scored.ask, scorer.hold_at, LINE),
     ):
         weight = _on_scale(value, line)
-        if weight >= _LEAST and scored.end > scored.start:
+        if weight >= least and scored.end > scored.start:
             yield hit_of(f"{family}.{kind}", view, scored.start, scored.end, weight)
 
 
