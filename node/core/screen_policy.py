@@ -120,7 +120,7 @@ class _Roles(dict[str, int]):
         roles = 0
         if word[0] == "#" or word[0].isdecimal() or not _IN_FILES.isdisjoint(re.split("['-]", word)):
             roles |= _ALL << _WIDTH
-        for entry in LEXICON.look_up(word):
+        for entry in LEXICON.telling(word):
             bit = _BITS[entry.language]
             act = entry.concept in _ACTS
             if act:
@@ -150,7 +150,7 @@ def _runs(concepts: frozenset[str]) -> frozenset[bytes]:
         run.encode("ascii")
         for entry in LEXICON.entries()
         if entry.concept in concepts or entry.form is Form.ASKS
-        for run in re.findall("[a-z0-9]+", entry.words[0])
+        for run in re.findall("[a-z0-9]+", entry.rarest)
     )
 
 
