@@ -118,7 +118,8 @@ class _Roles(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         roles = 0
-        if word[0] == "#" or word[0].isdecimal() or not _IN_FILES.isdisjoint(re.split("['-]", word)):
+        parts = re.split("['-]", word.removeprefix("#"))
+        if not _IN_FILES.isdisjoint(parts) or any(part[0].isdecimal() for part in parts):
             roles |= _ALL << _WIDTH
         for entry in LEXICON.telling(word):
             bit = _BITS[entry.language]
