@@ -118,9 +118,10 @@ class _Roles(dict[str, int]):
 
     def __missing__(self, word: str) -> int:
         roles = 0
-        if word[0] == "#" or word[0].isdecimal() or not _IN_FILES.isdisjoint(re.split("['-]", word)):
+        parts = re.split("['-]", word.removeprefix("#"))
+        if not _IN_FILES.isdisjoint(parts) or any(part[0].isdecimal() for part in parts):
             roles |= _ALL << _WIDTH
-        for entry in LEXICON.look_up(word):
+        for entry in LEXICON.telling(word):
             bit = _BITS[entry.language]
             act = entry.concept in _ACTS
             if act:
@@ -150,7 +151,7 @@ def _runs(concepts: frozenset[str]) -> frozenset[bytes]:
         run.encode("ascii")
         for entry in LEXICON.entries()
         if entry.concept in concepts or entry.form is Form.ASKS
-        for run in re.findall("[a-z0-9]+", entry.words[0])
+        for run in re.findall("[a-z0-9]+", entry.rarest)
     )
 
 

@@ -30,6 +30,11 @@ class Entry:
     form: Form
     language: str
 
+    @property
+    def rarest(self) -> str:
+        """The word of a phrase that stands in the fewest texts: the longest."""
+        return max((word for word in self.words if not word.endswith("*")), key=len)
+
 
 class _Lexicon:
     """The words compiled: by their first word those that stand between others, and those that are found anywhere."""
@@ -37,6 +42,7 @@ class _Lexicon:
     def __init__(self) -> None:
         self._by_word: dict[str, list[Entry]] = {}
         self._stems: dict[str, list[Entry]] = {}
+        self._by_rarest: dict[str, list[Entry]] = {}  # phrases
         self._anywhere: dict[str, list[tuple[str, Entry]]] = {}  # by their first character
         for language, table in WORDS.items():
             concept = ""
@@ -66,6 +72,8 @@ class _Lexicon:
             if stem:
                 entry = Entry(words=(*words[:-1], words[-1] + "*"), concept=concept, form=form, language=language)
             self._by_word.setdefault(words[0], []).append(entry)
+            if len(words) > 1:
+                self._by_rarest.setdefault(entry.rarest, []).append(entry)
 
     def _look_up(self, word: str) -> tuple[Entry, ...]:
         found = [*self._by_word.get(word, ())]
@@ -78,6 +86,11 @@ class _Lexicon:
                 if found:
                     break
         return tuple(sorted(found, key=lambda entry: -len(entry.words)))
+
+    def telling(self, word: str) -> Iterator[Entry]:
+        """What a word stands for by itself, and the phrases of which it is the rarest word."""
+        yield from (entry for entry in self.look_up(word) if len(entry.words) == 1)
+        yield from self._by_rarest.get(word, ())
 
     def entries(self) -> Iterator[Entry]:
         """All words that stand between others."""

@@ -84,6 +84,7 @@ _ASKS = [
     ("merge", "Please merge PR 12 once CI is green."),
     ("merge", "Could you force-push the branch?"),
     ("merge", "Just merge it now."),
+    ("merge", "Would you merge abc-409 for us?"),
     ("merge", "Go ahead and push to main."),
     ("merge", "Kannst du den Branch mergen?"),
     ("merge", "Peux-tu fusionner la branche ?"),
