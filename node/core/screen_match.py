@@ -14,6 +14,7 @@ from node.core.screen_rules import PATTERNS, PHRASES, Phrase
 from node.core.screen_views import View
 from node.core.screen_words import VOCABULARY
 
+_LETTERS = re.compile("[a-z]*")
 _REACH = 2_000  # more than any raw pattern matches or looks at
 SNIPPET = 300  # characters of an excerpt that are shown to the sender
 
@@ -69,8 +70,24 @@ def _compiled(phrase: Phrase) -> _Compiled:
     return _Compiled(phrase=phrase, pattern=re.compile(source), steps=tuple(steps))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hint:
+    """What a text must hold: all of it, and of that the longest run of letters; or, when it is not ASCII, `foreign`."""
+
+    whole: bytes
+    letters: bytes
+    foreign: str
+
+
+def _hint(hint: str) -> _Hint:
+    if not hint.isascii() or "-" in hint:  # which stands for others in a shape
+        return _Hint(whole=b"", letters=b"", foreign=hint)
+    return _Hint(whole=hint.encode("ascii"), letters=max(_LETTERS.findall(hint), key=len).encode("ascii"), foreign="")
+
+
 _COMPILED = tuple(map(_compiled, PHRASES))
-_PATTERNS = tuple((pattern, re.compile(pattern.regex)) for pattern in PATTERNS)
+_PATTERNS = tuple((pattern, tuple(map(_hint, pattern.hints)), re.compile(pattern.regex)) for pattern in PATTERNS)
+_HINTED = frozenset(hint.letters for _, hints, _ in _PATTERNS for hint in hints)
 _YOU = _class_of("YOU|YOUR")
 _NEGATED = re.compile(rf"[{_class_of('NEG')}][^\n,]?\Z")
 _DESCRIBED = re.compile(rf"[{_class_of('DESCRIBE|DEFEND')}][^\n]?\Z")
@@ -84,12 +101,16 @@ def phrase_hits(view: View, stretches: Iterable[tuple[int, int]] | None = None) 
     """A hit for each place where a phrase of the rules occurs and is not negated; `stretches` (all that can hold one,
     when not given) are read.
     """
-    for start, end in _GATE.stretches(view.folded, view.shaped) if stretches is None else stretches:
+    for start, end in _possible(view) if stretches is None else stretches:
         words = Words(view.folded[start:end])
         present = set(words.letters)
         for compiled in _COMPILED:
             if not any(present.isdisjoint(step.letters) for step in compiled.steps):
                 yield from _hits_of(compiled, words, view, start)
+
+
+def _possible(view: View) -> Iterator[tuple[int, int]]:
+    return _GATE.stretches(view.folded, view.shaped, view.runs)
 
 
 def _hits_of(compiled: _Compiled, words: Words, view: View, offset: int) -> Iterator[Hit]:
@@ -131,10 +152,15 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
-    folded = view.folded
-    for pattern, regex in _PATTERNS:
-        for hint in pattern.hints:
-            if hint in folded:
+    folded, shaped = view.folded, view.shaped
+    spoken = b" ".join(view.runs)  # all its words, once each
+    heard = {letters for letters in _HINTED if letters in spoken}
+    for pattern, hints, regex in _PATTERNS:
+        for hint in hints:
+            if hint.foreign:
+                if hint.foreign in folded:
+                    break
+            elif hint.letters in heard and hint.whole in shaped:
                 break
         else:
             continue
