@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from node.core import screen_shape
 from node.core.screen_gate import Gate, Step
@@ -15,6 +16,7 @@ from node.core.screen_views import View
 from node.core.screen_words import VOCABULARY
 
 _LETTERS = re.compile("[a-z]*")
+_REMEMBERED_RUNS, _REMEMBERED_CHARS = 16_384, 32
 _REACH = 2_000  # more than any raw pattern matches or looks at
 SNIPPET = 300  # characters of an excerpt that are shown to the sender
 
@@ -72,22 +74,42 @@ def _compiled(phrase: Phrase) -> _Compiled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hint:
-    """What a text must hold: all of it, and of that the longest run of letters; or, when it is not ASCII, `foreign`."""
+    """What a text must hold: `foreign` when it is not ASCII, else `whole`, with the longest run of letters as a bit."""
 
     whole: bytes
-    letters: bytes
     foreign: str
+    bit: int
 
 
-def _hint(hint: str) -> _Hint:
-    if not hint.isascii() or "-" in hint:  # which stands for others in a shape
-        return _Hint(whole=b"", letters=b"", foreign=hint)
-    return _Hint(whole=hint.encode("ascii"), letters=max(_LETTERS.findall(hint), key=len).encode("ascii"), foreign="")
+class _Heard(dict[bytes, int]):
+    """The bits of the hints whose letters are in a run of letters and digits. Remembers, within bounds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bits: dict[bytes, int] = {}
+
+    def hint(self, hint: str) -> _Hint:
+        foreign = not hint.isascii() or "-" in hint  # which stands for others in a shape
+        whole = b"" if foreign else hint.encode("ascii")
+        letters = b"" if foreign else max(_LETTERS.findall(hint), key=len).encode("ascii")
+        bit = self._bits.setdefault(letters, 1 << len(self._bits)) if letters else 0
+        return _Hint(whole=whole, foreign=hint if foreign else "", bit=bit)
+
+    def __missing__(self, run: bytes) -> int:
+        heard = sum(bit for letters, bit in self._bits.items() if letters in run)
+        if len(run) <= _REMEMBERED_CHARS:
+            if len(self) >= _REMEMBERED_RUNS:
+                self.clear()
+            self[run] = heard
+        return heard
 
 
+_HEARD = _Heard()
 _COMPILED = tuple(map(_compiled, PHRASES))
-_PATTERNS = tuple((pattern, tuple(map(_hint, pattern.hints)), re.compile(pattern.regex)) for pattern in PATTERNS)
-_HINTED = frozenset(hint.letters for _, hints, _ in _PATTERNS for hint in hints)
+_PATTERNS = tuple(
+    (pattern, tuple(tuple(map(_HEARD.hint, group)) for group in pattern.hints), re.compile(pattern.regex))
+    for pattern in PATTERNS
+)
 _YOU = _class_of("YOU|YOUR")
 _NEGATED = re.compile(rf"[{_class_of('NEG')}][^\n,]?\Z")
 _DESCRIBED = re.compile(rf"[{_class_of('DESCRIBE|DEFEND')}][^\n]?\Z")
@@ -153,19 +175,17 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
     folded, shaped = view.folded, view.shaped
-    spoken = b" ".join(view.runs)  # all its words, once each
-    heard = {letters for letters in _HINTED if letters in spoken}
-    for pattern, hints, regex in _PATTERNS:
-        for hint in hints:
-            if hint.foreign:
-                if hint.foreign in folded:
+    heard = reduce(int.__or__, map(_HEARD.__getitem__, view.runs), 0)
+    for pattern, groups, regex in _PATTERNS:
+        for group in groups:
+            for hint in group:
+                if hint.bit & heard == hint.bit and (hint.foreign in folded if hint.foreign else hint.whole in shaped):
                     break
-            elif hint.letters in heard and hint.whole in shaped:
+            else:
                 break
         else:
-            continue
-        for start, end in _places(regex, folded):
-            yield hit_of(f"{pattern.family}.any", view, start, end, pattern.weight)
+            for start, end in _places(regex, folded):
+                yield hit_of(f"{pattern.family}.any", view, start, end, pattern.weight)
 
 
 def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
