@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from node.core import screen_shape
 from node.core.redact import SHAPES
 
 
@@ -25,7 +26,7 @@ class Credential:
 
 def credentials(text: str) -> tuple[Credential, ...]:
     """The credentials of `text` in their order, none overlapping another. Time grows in step with the text."""
-    runs = " ".join([run for run in text.split() if len(run) >= _LEAST_RUN])
+    runs = screen_shape.dense(text, _LEAST_RUN)
     shaped = (one for anchor, find in _SHAPED if anchor in runs for one in find(text))
     others = (one for find in _OTHERS for one in find(text))
     found = sorted((*shaped, *others), key=lambda one: (one.start, one.start - one.end, one.kind))

@@ -277,10 +277,13 @@ def _leet_reading(word: str, known: Callable[[str], bool]) -> tuple[int, str] | 
     """How many characters of `word` spell a word of the vocabulary, and which; None when they do not."""
     if word.isalpha() or word.isdecimal():
         return None
-    for written in (word, word.rstrip("!|+")):  # a sign at the end may be a letter, too
-        for reading in (written.translate(_LEET_AS_I), written.translate(_LEET_AS_L)):
-            if reading != written and known(reading):
-                return len(written), reading
+    shorter = word.rstrip("!|+")  # a sign at the end may be a letter, too
+    for written in (word,) if shorter == word else (word, shorter):
+        reading = written.translate(_LEET_AS_I)
+        if reading != written and known(reading):
+            return len(written), reading
+        if "1" in written and known(reading := written.translate(_LEET_AS_L)):
+            return len(written), reading
     return None
 
 

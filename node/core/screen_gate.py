@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from node.core import screen_shape
 from node.core.screen_reading import slab_spans, together
@@ -38,10 +39,11 @@ class _Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
-    """A stretch of a text which ends at `end`, with a sign for each of its words."""
+    """A stretch of a text which ends at `end`, with a sign for each of its words, and what those may be of."""
 
     end: int
     signs: str
+    met: int
     plain: bool
 
 
@@ -78,10 +80,7 @@ class _Signs(dict[bytes, str]):
 
 
 def _united(bits: Iterable[int]) -> int:
-    united = 0
-    for some in bits:
-        united |= some
-    return united
+    return reduce(int.__or__, bits, 0)
 
 
 class Gate:
@@ -108,15 +107,21 @@ class Gate:
         needs = _united(self._bits.setdefault(spelled, 1 << len(self._bits)) for spelled in ways)
         return _Form(needs=needs, pattern=re.compile(source))
 
-    def stretches(self, folded: str, shaped: bytes) -> Iterator[tuple[int, int]]:
+    def stretches(self, folded: str, shaped: bytes, runs: Iterable[bytes]) -> Iterator[tuple[int, int]]:
         """The stretches outside of which no phrase can be, each with some text around it for the rules to look at.
 
-        A section has more words than any phrase reaches over, so a phrase lies in one section or in two neighbours.
+        `runs` are the different ones of `shaped`. A section has more words than any phrase reaches over, so a phrase
+        lies in one section or in two neighbours.
         """
-        sections = list(self._sections(folded, shaped))
+        plain = screen_shape.is_plain(shaped)
+        met = self._met_by("".join(map(self._signs.__getitem__, runs)))
+        forms = [form for form in self._forms if form.needs & met == form.needs]
+        if plain and not forms:
+            return
+        sections = list(self._sections(folded, shaped, all_plain=plain))
         start = end = 0
         for at in range(len(sections)):
-            if not self._may_hold_phrase(sections[at : at + 2]):
+            if not _may_hold_phrase(sections[at : at + 2], forms):
                 continue
             begins = sections[at - 2].end if at > 1 else 0
             if begins > end:
@@ -127,20 +132,26 @@ class Gate:
         if end:
             yield start, end
 
-    def _sections(self, folded: str, shaped: bytes) -> Iterator[_Section]:
+    def _met_by(self, signs: str) -> int:
+        return _united(map(self._met.__getitem__, set(signs) & self._met.keys()))
+
+    def _sections(self, folded: str, shaped: bytes, *, all_plain: bool) -> Iterator[_Section]:
         runs = screen_shape.alnum_runs(shaped)
         sign_of = self._signs.__getitem__
         words: list[bytes] = []
         for start, end in slab_spans(folded, _SECTION):
-            plain = screen_shape.is_plain(shaped[start:end])
+            plain = all_plain or screen_shape.is_plain(shaped[start:end])
             words += runs[start:end].split()
             if not plain or len(words) >= self._reach or end == len(folded):
-                yield _Section(end=end, signs="".join(map(sign_of, words)), plain=plain)
+                signs = "".join(map(sign_of, words))
+                yield _Section(end=end, signs=signs, met=self._met_by(signs), plain=plain)
                 words = []
 
-    def _may_hold_phrase(self, neighbours: Sequence[_Section]) -> bool:
-        if not all(section.plain for section in neighbours):
-            return True
-        signs = "".join(section.signs for section in neighbours)
-        met = _united(self._met.get(sign, 0) for sign in set(signs))
-        return any(form.pattern.search(signs) is not None for form in self._forms if form.needs & met == form.needs)
+
+def _may_hold_phrase(neighbours: Sequence[_Section], forms: Iterable[_Form]) -> bool:
+    """Whether sections that follow one another may hold one of the phrases."""
+    if not all(section.plain for section in neighbours):
+        return True
+    signs = "".join(section.signs for section in neighbours)
+    met = _united([section.met for section in neighbours])
+    return any(form.needs & met == form.needs and form.pattern.search(signs) is not None for form in forms)

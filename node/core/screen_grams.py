@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from node.core.screen_tokens import LONGEST_GRAM, Hashes, Ints, Tokens, grams, pairs
+from node.core.screen_tokens import LONGEST_GRAM, Hashes, Ints, Tokens, gram_buckets, pairs, word_buckets
 
 Floats = npt.NDArray[np.float32]
+_SLAB = 8192  # letters that are looked up at once: few enough to stay in the processor's cache
 _SALT = np.uint64(0xA24BAED4963EE407)
 
 
@@ -27,15 +28,27 @@ class GramWeights:
 
     def __init__(self, table: Floats) -> None:
         self._table = table
-        self._shift = np.uint64(65 - len(table).bit_length())
+        self._bits = len(table).bit_length() - 1
 
     def sums(self, tokens: Tokens) -> Floats:
         """For each token the sum of the weights of the runs that begin in it or in the blank before it."""
-        totals = np.zeros(len(tokens.letters), np.float32)
-        for hashes in grams(tokens):
-            totals[: len(hashes)] += self._table.take((hashes >> self._shift).view(np.int64))
+        size = len(tokens.letters)
+        totals = np.empty(size, np.float32)
+        width = min(_SLAB, size) + LONGEST_GRAM - 1
+        letters = np.zeros(size + LONGEST_GRAM - 1, np.uint64)
+        letters[:size] = tokens.letters
+        rows, spare = np.empty((2, LONGEST_GRAM - 1, width), np.uint64)
+        for start in range(0, size, _SLAB):
+            end = min(start + _SLAB, size)
+            read = end - start + LONGEST_GRAM - 1
+            if read < width:
+                rows, spare = np.empty((2, LONGEST_GRAM - 1, read), np.uint64)
+            found = self._table.take(gram_buckets(letters[start : start + read], self._bits, rows, spare))
+            for cut in range(1, LONGEST_GRAM):
+                found[cut - 1, max(0, size - start - cut) :] = 0  # the text ends within the run
+            found[:, : end - start].sum(axis=0, out=totals[start:end])
         # Every run belongs to the token behind it, so sums of tokens are sums of stretches.
-        sums: Floats = np.add.reduceat(totals, tokens.places - 1).astype(np.float32)
-        for hashes in word_grams(tokens):
-            sums += self._table.take((hashes >> self._shift).view(np.int64))
+        sums: Floats = np.add.reduceat(totals, tokens.places - 1)
+        for found in self._table.take(word_buckets(tokens.words, _SALT, self._bits)):
+            sums += found
         return sums

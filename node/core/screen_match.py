@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from node.core import screen_shape
 from node.core.screen_gate import Gate, Step
@@ -14,6 +15,8 @@ from node.core.screen_rules import PATTERNS, PHRASES, Phrase
 from node.core.screen_views import View
 from node.core.screen_words import VOCABULARY
 
+_LETTERS = re.compile("[a-z]*")
+_REMEMBERED_RUNS, _REMEMBERED_CHARS = 16_384, 32
 _REACH = 2_000  # more than any raw pattern matches or looks at
 SNIPPET = 300  # characters of an excerpt that are shown to the sender
 
@@ -69,8 +72,44 @@ def _compiled(phrase: Phrase) -> _Compiled:
     return _Compiled(phrase=phrase, pattern=re.compile(source), steps=tuple(steps))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hint:
+    """What a text must hold: `foreign` when it is not ASCII, else `whole`, with the longest run of letters as a bit."""
+
+    whole: bytes
+    foreign: str
+    bit: int
+
+
+class _Heard(dict[bytes, int]):
+    """The bits of the hints whose letters are in a run of letters and digits. Remembers, within bounds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bits: dict[bytes, int] = {}
+
+    def hint(self, hint: str) -> _Hint:
+        foreign = not hint.isascii() or "-" in hint  # which stands for others in a shape
+        whole = b"" if foreign else hint.encode("ascii")
+        letters = b"" if foreign else max(_LETTERS.findall(hint), key=len).encode("ascii")
+        bit = self._bits.setdefault(letters, 1 << len(self._bits)) if letters else 0
+        return _Hint(whole=whole, foreign=hint if foreign else "", bit=bit)
+
+    def __missing__(self, run: bytes) -> int:
+        heard = sum(bit for letters, bit in self._bits.items() if letters in run)
+        if len(run) <= _REMEMBERED_CHARS:
+            if len(self) >= _REMEMBERED_RUNS:
+                self.clear()
+            self[run] = heard
+        return heard
+
+
+_HEARD = _Heard()
 _COMPILED = tuple(map(_compiled, PHRASES))
-_PATTERNS = tuple((pattern, re.compile(pattern.regex)) for pattern in PATTERNS)
+_PATTERNS = tuple(
+    (pattern, tuple(tuple(map(_HEARD.hint, group)) for group in pattern.hints), re.compile(pattern.regex))
+    for pattern in PATTERNS
+)
 _YOU = _class_of("YOU|YOUR")
 _NEGATED = re.compile(rf"[{_class_of('NEG')}][^\n,]?\Z")
 _DESCRIBED = re.compile(rf"[{_class_of('DESCRIBE|DEFEND')}][^\n]?\Z")
@@ -84,12 +123,16 @@ def phrase_hits(view: View, stretches: Iterable[tuple[int, int]] | None = None) 
     """A hit for each place where a phrase of the rules occurs and is not negated; `stretches` (all that can hold one,
     when not given) are read.
     """
-    for start, end in _GATE.stretches(view.folded, view.shaped) if stretches is None else stretches:
+    for start, end in _possible(view) if stretches is None else stretches:
         words = Words(view.folded[start:end])
         present = set(words.letters)
         for compiled in _COMPILED:
             if not any(present.isdisjoint(step.letters) for step in compiled.steps):
                 yield from _hits_of(compiled, words, view, start)
+
+
+def _possible(view: View) -> Iterator[tuple[int, int]]:
+    return _GATE.stretches(view.folded, view.shaped, view.runs)
 
 
 def _hits_of(compiled: _Compiled, words: Words, view: View, offset: int) -> Iterator[Hit]:
@@ -131,15 +174,18 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
-    folded = view.folded
-    for pattern, regex in _PATTERNS:
-        for hint in pattern.hints:
-            if hint in folded:
+    folded, shaped = view.folded, view.shaped
+    heard = reduce(int.__or__, map(_HEARD.__getitem__, view.runs), 0)
+    for pattern, groups, regex in _PATTERNS:
+        for group in groups:
+            for hint in group:
+                if hint.bit & heard == hint.bit and (hint.foreign in folded if hint.foreign else hint.whole in shaped):
+                    break
+            else:
                 break
         else:
-            continue
-        for start, end in _places(regex, folded):
-            yield hit_of(f"{pattern.family}.any", view, start, end, pattern.weight)
+            for start, end in _places(regex, folded):
+                yield hit_of(f"{pattern.family}.any", view, start, end, pattern.weight)
 
 
 def _places(regex: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:

@@ -28,10 +28,13 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """A regular expression over the folded text, tried only where one of `hints` occurs; all repeats are bounded."""
+    """A regular expression over the folded text, all repeats of which are bounded.
+
+    It is tried only on a text where of each group of `hints` one occurs.
+    """
 
     family: str
-    hints: tuple[str, ...]
+    hints: tuple[tuple[str, ...], ...]
     regex: str
     weight: int
 
@@ -176,13 +179,18 @@ PHRASES: tuple[Phrase, ...] = (
     *_phrases("jailbreak", (750, "YOU 4 ROLE 6 FREE"), (700, "ROLE 4 FREE")),
 )
 
+
+def _groups(hints: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group.split("~")) for group in hints.split("&"))
+
+
 PATTERNS: tuple[Pattern, ...] = tuple(
-    Pattern(family=family, weight=weight, hints=tuple(hints.split("~")), regex=regex)
+    Pattern(family=family, weight=weight, hints=_groups(hints), regex=regex)
     for family, weight, hints, regex in (
         ("marker", 450, "<|", r"<\|(?:im_start|system)\|?>"),
-        ("marker", 500, "[", r"\[/?inst\]|<</?sys>>"),
+        ("marker", 500, "[&inst~sys", r"\[/?inst\]|<</?sys>>"),
         ("marker", 450, "<", r"</?(?:system|system[_ ]prompt|system[_ ]message)>"),
-        ("marker", 350, "role", r"[\"']role[\"']\s{0,3}:\s{0,3}[\"']system[\"']"),
+        ("marker", 350, "role&system", r"[\"']role[\"']\s{0,3}:\s{0,3}[\"']system[\"']"),
         ("marker", 350, "system~sistema~systeme~система",
          r"(?:^|\n)[ \t>*#-]{0,6}(?:system|sistema|systeme|система)(?: \w{1,12})?\*{0,2} ?:"),
         ("marker", 550, "assistant:", r"assistant: {0,2}(?:understood|sure|ok|yes|of course|i will)\b"),
@@ -191,14 +199,14 @@ PATTERNS: tuple[Pattern, ...] = tuple(
           r"|instructions)")),
         ("extraction", 720, "what w",
          r"what were you (?:told|instructed|given)\b[^\n]{0,30}\b(?:before|above|prior|initially)"),
-        ("extraction", 720, "your",
+        ("extraction", 720, "your&what&instruction~prompt",
          (r"what (?:are|were|is|was) your (?:exact |full |complete )?(?:initial|system|original|starting|hidden"
           r"|secret|first) (?:instructions?|prompt)")),
         ("extraction", 720, "above",
          (r"(?:repeat|output|print|return|copy|translate|write out|spell) (?:out )?(?:everything|all(?: of)?"
           r"|the|your) ?(?:the )?(?:text|words|content|contents|instructions|lines|prompt)? ?(?:that (?:is|are"
           r"|came) )?(?:above|before this)")),
-        ("address", 350, "ai~assistant~agent~model~bot",
+        ("address", 350, "ai~assistant~agent~model~bot&attention~note~message~notice~important~todo",
          (r"(?:attention|note|message|notice|important|todo)[^\n.:]{0,24}\b(?:ai|llm|assistants?|ai agents?"
           r"|language models?|bots?)\b[^\n.:]{0,20}:")),
         ("address", 350, "language model~ai model~ai agent~ai assistant",
@@ -213,13 +221,14 @@ PATTERNS: tuple[Pattern, ...] = tuple(
          r"(?:no|without|any|free of|lacks?) (?:\w{1,12} ){0,2}(?:ethics|ethical|morals?|morality)\b"),
         ("conceal", 450, "no trace", r"leav(?:e|ing) no trace"),
         ("conceal", 400, "silently", r"do (?:it|this|so) silently\b"),
-        ("conceal", 450, "this message", r"(?:delete|erase|destroy|wipe) this message\b"),
+        ("conceal", 450, "this message&delete~erase~destroy~wipe", r"(?:delete|erase|destroy|wipe) this message\b"),
         ("spoof", 650, "real user", r"this is the real user\b"),
-        ("spoof", 400, "i am ~i'm ~this is ",
+        ("spoof", 400, "i am ~i'm ~this is &developer~admin~creator~operator~owner",
          (r"(?:i am|i'm|this is) (?:the|your|an?) (?:system |chief |lead )?(?:developer|administrator|admin"
           r"|creator|operator|owner of this)\b")),
-        ("approval", 750, "request", r"consider (?:all )?(?:of )?my requests? (?:as )?(?:pre-?)?approved"),
-        ("worm", 720, "forward", r"forward this (?:\w{1,12} )?to (?:all|every|each|other|the other)\b"),
+        ("approval", 750, "request&consider&approved",
+         r"consider (?:all )?(?:of )?my requests? (?:as )?(?:pre-?)?approved"),
+        ("worm", 720, "forward this ", r"forward this (?:\w{1,12} )?to (?:all|every|each|other|the other)\b"),
         ("exfiltration", 800, "curl~wget~ncat~nc ",
          (r"(?:\benv\b|\bprintenv\b|~/\.(?:ssh|aws|kube|netrc|gnupg|config)|\bid_(?:rsa|ed25519)|/etc/(?:passwd"
           r"|shadow)|\.env\b)[^\n|]{0,120}\|[^\n]{0,60}\b(?:curl|wget|nc|ncat)\b[^\n]{0,80}(?:-d|--data|-t"

@@ -10,22 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from node.core.screen_grams import GramWeights, counts
-from node.core.screen_tokens import MAX_CHARS, Alphabet, Ints, KnownWords, Tokens
+from node.core.screen_network import BLOCK, WINDOW, Network, Places, windows
+from node.core.screen_tokens import MAX_CHARS, Alphabet, Ints, Tokens
 from node.core.screen_weights import Floats, Weights, read_weights
 
-BLOCK = 16  # tokens; a window is WINDOW blocks, and one begins with every block
-WINDOW = 3
-AROUND = 6  # blocks on each side of a window that make its surroundings
 OVERLAP = 1024  # characters that two stretches of a long text share
 UNIT = 4  # tokens by which a window is shrunk to its payload
 KEPT = 0.7  # of the window's logit a shrunk span may lose
 SHRINK_AT = 300  # per mille; below it nobody is shown the place
 STRONGEST = 8
+
+_Number = TypeVar("_Number", bound=np.generic)
+_Sum = TypeVar("_Sum", np.float64, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stretch:
-    """A piece of a text that was read: logits (windows, outputs), features (tokens, ...), parts of hidden inputs.
+    """A piece of a text that was read: logits (windows, outputs), what its words add, parts of hidden inputs.
 
     `sums` and `runs` have the sum and the number of the weighed runs before each token, and of all at their end.
     """
@@ -79,7 +81,7 @@ class _Stretch:
     offset: int
     tokens: Tokens
     logits: Floats
-    features: Floats
+    places: Places
     inputs: Floats
     sums: npt.NDArray[np.float64]
     runs: Ints
@@ -96,11 +98,8 @@ class Scorer:
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
         self._alphabet = Alphabet(weights.classes, weights.folded)
-        self._known = KnownWords(weights.known)
+        self._network = Network(weights)
         self._grams = GramWeights(weights.grams * np.float32(weights.gram_share))
-        self._shifts = [
-            np.uint64(65 - len(table).bit_length()) for table in (weights.words, weights.heads, weights.tails)
-        ]
         self.kinds = weights.kinds
         self.version = weights.version
         self.digest = weights.digest
@@ -178,50 +177,21 @@ class Scorer:
         for offset in range(0, max(1, len(text) - OVERLAP), MAX_CHARS - OVERLAP):
             tokens = self._alphabet.tokens(text[offset : offset + MAX_CHARS])
             if len(tokens):
-                features = self._features(self._numbers(tokens))
-                inputs = _windowed(features)
+                places = self._network.places(tokens)
+                inputs = windows(*self._network.blocks(places), len(tokens))
                 stretch = _Stretch(
                     offset=offset,
                     tokens=tokens,
-                    logits=self._says(inputs),
-                    features=features,
+                    logits=self._network.says(inputs),
+                    places=places,
                     inputs=inputs,
-                    sums=np.concatenate([[0.0], np.cumsum(self._grams.sums(tokens), dtype=np.float64)]),
-                    runs=np.concatenate([[0], np.cumsum(counts(tokens))]),
+                    sums=_running(self._grams.sums(tokens), np.float64),
+                    runs=_running(counts(tokens), np.int64),
                 )
                 firsts = np.arange(len(inputs)) * BLOCK
                 lasts = np.minimum(firsts + BLOCK * WINDOW, len(tokens))
                 stretch.logits[:, 0] += stretch.runs_say(firsts, lasts)
                 yield stretch
-
-    def _numbers(self, tokens: Tokens) -> Floats:
-        """What each token stands for, (tokens, width)."""
-        weights = self._weights
-        rows = self._known.rows(tokens.words)
-        known = rows > 0
-        numbers: Floats = weights.fixed.take(rows, axis=0)
-        numbers += weights.words.take((tokens.words >> self._shifts[0]).view(np.int64), axis=0)
-        strange = np.flatnonzero(~known)
-        if len(strange):
-            numbers[strange] += weights.heads.take((tokens.heads[strange] >> self._shifts[1]).view(np.int64), axis=0)
-            numbers[strange] += weights.tails.take((tokens.tails[strange] >> self._shifts[2]).view(np.int64), axis=0)
-        return numbers
-
-    def _features(self, numbers: Floats) -> Floats:
-        """What each token is among its neighbours, (tokens, features), none below zero."""
-        size, width = numbers.shape
-        around = np.zeros((size, 3 * width), np.float32)
-        around[1:, :width] = numbers[:-1]
-        around[:, width : 2 * width] = numbers
-        around[:-1, 2 * width :] = numbers[1:]
-        features: Floats = np.matmul(around, self._weights.near, dtype=np.float32)
-        features += self._weights.near_bias
-        np.maximum(features, 0, out=features)
-        return features
-
-    def _says(self, inputs: Floats) -> Floats:
-        hidden = np.maximum(inputs @ self._weights.hidden + self._weights.hidden_bias, 0)
-        return np.asarray(hidden @ self._weights.says + self._weights.says_bias, np.float32)
 
     def _per_mille(self, row: int, logit: float, windows: int) -> int:
         slope, offset, correction = (float(value) for value in self._weights.calibration[row])
@@ -232,7 +202,7 @@ class Scorer:
 
     def _shrunk(self, stretch: _Stretch, place: int, first: int, last: int) -> tuple[int, int]:
         """The shortest run of UNITs within a window that still says nearly what the window says."""
-        features = stretch.features[first:last]
+        features = self._network.features(stretch.places, first, last)
         units = -(-len(features) // UNIT)
         padded = np.zeros((units * UNIT, features.shape[1]), np.float32)
         padded[: len(features)] = features
@@ -253,7 +223,7 @@ class Scorer:
         lasts = np.array([min(first + b * UNIT, last) for _, b in spans])
         # Over the root of the whole window's number, so that a short span gains nothing by being short.
         total = max(1, int(stretch.runs[last] - stretch.runs[first]))
-        logits = self._says(inputs)[:, 0] + (stretch.sums[lasts] - stretch.sums[firsts]) / math.sqrt(total)
+        logits = self._network.says(inputs)[:, 0] + (stretch.sums[lasts] - stretch.sums[firsts]) / math.sqrt(total)
         fitting = np.flatnonzero(logits >= logits[-1] - KEPT)
         a, b = spans[int(fitting[0])]
         return first + a * UNIT, min(first + b * UNIT, last)
@@ -261,40 +231,25 @@ class Scorer:
     def _strongest(self, text: str, stretch: _Stretch, place: int) -> list[str]:
         first, last = place * BLOCK, min((place + WINDOW) * BLOCK, len(stretch.tokens))
         starts, ends = stretch.tokens.starts, stretch.tokens.ends
-        numbers = self._numbers(stretch.tokens)[first:last]
+        numbers = self._network.numbers(stretch.tokens, first, last)
         runs = max(1, int(stretch.runs[last] - stretch.runs[first]))
         losses = np.diff(stretch.sums[first : last + 1]) / math.sqrt(runs)
-        whole = float(self._says(_windowed(self._features(numbers)))[0, 0])
+        whole = self._alone(numbers)
         for at in range(len(numbers)):
             without = numbers.copy()
             without[at] = 0
-            losses[at] += whole - float(self._says(_windowed(self._features(without)))[0, 0])
+            losses[at] += whole - self._alone(without)
         order = [int(at) for at in np.argsort(-losses, kind="stable")[:STRONGEST] if losses[at] > 0]
         return [text[stretch.offset + int(starts[first + at]) : stretch.offset + int(ends[first + at])] for at in order]
 
+    def _alone(self, numbers: Floats) -> float:
+        """The logit of one window of words with these numbers and nothing around it."""
+        blocks = self._network.blocks(self._network.alone(numbers))
+        return float(self._network.says(windows(*blocks, len(numbers)))[0, 0])
 
-def _windowed(features: Floats) -> Floats:
-    """For each window: the highest of each feature, its mean, and its mean in the surroundings."""
-    size, width = features.shape
-    blocks = max(WINDOW, -(-size // BLOCK))
-    padded = np.zeros((blocks * BLOCK, width), np.float32)
-    padded[:size] = features
-    cut = padded.reshape(blocks, BLOCK, width)
-    count = max(1, -(-size // BLOCK) - WINDOW + 1)
-    # By halves, as whole arrays: several times as fast as a reduction along the short middle axis.
-    best = total = cut
-    while best.shape[1] > 1:
-        half = best.shape[1] // 2
-        best, total = np.maximum(best[:, :half], best[:, half:]), total[:, :half] + total[:, half:]
-    best = best[:, 0]
-    sums = np.zeros((blocks + 1, width), np.float32)
-    np.cumsum(total[:, 0], axis=0, out=sums[1:])
-    inputs = np.empty((count, 3 * width), np.float32)
-    np.maximum(best[:count], best[1 : count + 1], out=inputs[:, :width])
-    np.maximum(inputs[:, :width], best[2 : count + 2], out=inputs[:, :width])
-    start = np.arange(count)
-    for column, low, high in ((1, start, start + WINDOW), (2, start - AROUND, start + WINDOW + AROUND)):
-        low, high = np.maximum(low, 0), np.minimum(high, blocks)
-        tokens = np.minimum(high * BLOCK, size) - low * BLOCK
-        inputs[:, column * width : (column + 1) * width] = (sums[high] - sums[low]) / tokens[:, None]
-    return inputs
+
+def _running(values: npt.NDArray[_Number], kind: type[_Sum]) -> npt.NDArray[_Sum]:
+    """The sum of the values before each place, and of all."""
+    sums = np.zeros(len(values) + 1, kind)
+    np.cumsum(values, out=sums[1:])
+    return sums

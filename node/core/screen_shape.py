@@ -10,7 +10,7 @@ import re
 import string
 from collections.abc import Iterator, Mapping
 
-_PLAIN_RUN = re.compile(r"[\t-\r\x20-\x7e]+")
+_PLAIN = bytes((*range(0x09, 0x0E), *range(0x20, 0x7F)))
 _ODD_RUN = re.compile(r"([^\t-\r\x20-\x7e]+)")
 _LETTER, _DIGIT, _OTHER = "\x01", "\x02", "\x03"
 _SLAB = 32_768  # bytes that are cut up in one call, during which no other thread runs
@@ -25,12 +25,13 @@ def slabs(text: str | bytes) -> Iterator[tuple[int, int]]:
 
 def odd_of(text: str) -> str:
     """What is left of `text` without printable ASCII and blanks."""
-    return "".join(_PLAIN_RUN.sub("", text[start:end]) for start, end in slabs(text))
+    # In UTF-8 a byte of ASCII is never a part of anything else.
+    return text.encode("utf-8", "surrogatepass").translate(None, _PLAIN).decode("utf-8", "surrogatepass")
 
 
 def is_odd(text: str) -> bool:
     """Whether there is anything but printable ASCII and blanks."""
-    return not text.isascii() or any(_ODD_RUN.search(text, start, end) for start, end in slabs(text))
+    return not text.isascii() or bool(text.encode("ascii").translate(None, _PLAIN))
 
 
 def parted(text: str) -> tuple[list[str], list[str]]:
@@ -83,35 +84,38 @@ _LONG = b"b" * LONG_RUN
 
 def long_runs(text: bytes) -> list[tuple[int, int]]:
     """The runs of LONG_RUN or more characters of base64, whole. Nothing else is base64 or base32. Of a flat text."""
-    marks = text.translate(_IN_BASE64)
-    found: list[tuple[int, int]] = []
-    start = marks.find(_LONG)
+    return list(_runs(text.translate(_IN_BASE64), _LONG))
+
+
+_NO_BLANK = bytes(0x20 if byte == 0x20 or 0x09 <= byte <= 0x0D else 0x62 for byte in range(256))
+
+
+def dense(text: str, least: int) -> str:
+    """All runs of at least so many characters without a blank, and perhaps some characters more."""
+    marks = text.encode("ascii", "replace").translate(_NO_BLANK)
+    return " ".join([text[start:end] for start, end in _runs(marks, b"b" * least)])
+
+
+def _runs(marks: bytes, least: bytes) -> Iterator[tuple[int, int]]:
+    """The runs of one mark that are as long as `least` or longer."""
+    start = marks.find(least)
     while start >= 0:
-        end = marks.find(b" ", start + LONG_RUN)
+        end = marks.find(b" ", start + len(least))
         end = end if end >= 0 else len(marks)
-        found.append((start, end))
-        start = marks.find(_LONG, end)
-    return found
+        yield start, end
+        start = marks.find(least, end)
 
 
-_HEX_PARTS = _marks(h=string.hexdigits, s=" :,\n", x="x\\")
-_HEX_RUN = re.compile(rb"[hsx]{%d,}" % LONG_RUN)
+_HEX_PARTS = _marks(h=string.hexdigits + " :,\nx\\")
 _ENOUGH_HEX = b"h" * LONG_RUN
+_NOT_HEX = bytes(byte for byte in range(256) if chr(byte) not in string.hexdigits)
 
 
 def hex_runs(text: bytes) -> Iterator[tuple[int, int]]:
     """The stretches with LONG_RUN or more digits that only separators and prefixes stand between. Of a flat text."""
-    marks = text.translate(_HEX_PARTS)
-    if _ENOUGH_HEX not in marks.translate(None, b"sx"):
-        return
-    start = 0
-    while start < len(marks):
-        cut = marks.find(b" ", start + _SLAB)
-        end = cut if cut >= 0 else len(marks)
-        for match in _HEX_RUN.finditer(marks, start, end):
-            if match.group().count(b"h") >= LONG_RUN:
-                yield match.span()
-        start = end + 1
+    for start, end in _runs(text.translate(_HEX_PARTS), _ENOUGH_HEX):
+        if len(text[start:end].translate(None, _NOT_HEX)) >= LONG_RUN:
+            yield start, end
 
 
 _SPACED_PARTS = _marks(l=string.ascii_letters + _LETTER, s=" \t.,:;!?'-_*|/~+")
@@ -137,19 +141,46 @@ def is_plain(shaped: bytes) -> bool:
     return _LETTER.encode("ascii") not in shaped and _DIGIT.encode("ascii") not in shaped
 
 
-_LETTER_RUNS = _marks(**{char: char for char in string.ascii_letters})
 _ALNUM_RUNS = _marks(**{char: char for char in string.ascii_letters + string.digits})
+_LETTER_RUNS = _marks(**{char: char for char in string.ascii_letters})
+_ALL_LETTERS = _marks(**{char: char for char in string.ascii_letters + _LETTER})
+_FOREIGN, _FEW = _LETTER.encode("ascii"), 16
 _LEET_RUNS = _marks(**{char: char for char in string.ascii_letters + string.digits + "_@$|+!"})
 
 
 def alnum_runs(shaped: bytes) -> bytes:
-    """A plain shape() with a blank for everything but letters and digits."""
+    """A shape with a blank for everything but letters and digits of ASCII."""
     return shaped.translate(_ALNUM_RUNS)
 
 
-def words(shaped: bytes) -> set[str]:
-    """The different runs of letters in a plain shape."""
-    return {word.decode("ascii") for word in _different(shaped.translate(_LETTER_RUNS))}
+def different_runs(shaped: bytes) -> frozenset[bytes]:
+    """The different runs of letters and digits of ASCII in a shape."""
+    return frozenset(_different(alnum_runs(shaped)))
+
+
+def words(shaped: bytes, runs: frozenset[bytes]) -> set[bytes]:
+    """The different words of ASCII in a shape with these different_runs(), and perhaps some that hold digits."""
+    if _FOREIGN in shaped:
+        return {word for word in _different(shaped.translate(_ALL_LETTERS)) if _FOREIGN not in word}
+    mixed = [run for run in runs if not run.isalpha()]
+    return set(b" ".join(mixed).translate(_LETTER_RUNS).split()).union(runs)
+
+
+def foreign_words(shaped: bytes) -> list[tuple[int, int]] | None:
+    """Where the runs of letters are that hold one beyond ASCII; None when there are many. Of a shape."""
+    if _FOREIGN not in shaped:
+        return []
+    if shaped.count(_FOREIGN) * _FEW > len(shaped):
+        return None
+    marks = shaped.translate(_ALL_LETTERS)
+    found: list[tuple[int, int]] = []
+    at = marks.find(_FOREIGN)
+    while at >= 0:
+        end = marks.find(b" ", at)
+        end = end if end >= 0 else len(marks)
+        found.append((marks.rfind(b" ", 0, at) + 1, end))
+        at = marks.find(_FOREIGN, end)
+    return found
 
 
 def leet_words(shaped: bytes) -> set[str]:

@@ -27,11 +27,14 @@ _BLANK = np.uint64(33)
 _MIX = np.uint64(0xD6E8FEB86659FD93)
 _HEAD = np.array([0, 5, 1, 1, 3, 2], np.int64)  # letters of a word's beginning and end, by class
 _TAIL = np.array([0, 4, 1, 1, 3, 2], np.int64)
+_POWERS = np.array([pow(int(_BASE), power, 1 << 64) for power in range(1, LONGEST_GRAM)], np.uint64)
+_APART = np.arange(1, 3, dtype=np.uint64)[:, None]
+_LENGTHS = np.arange(2, LONGEST_GRAM + 1, dtype=np.uint64)[:, None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """Token i is the text's [starts[i], ends[i]); `words`, `heads`, `tails` hash it whole, its beginning, its end.
+    """Token i is the text's [starts[i], ends[i]); `words` hash it whole, `heads` its beginning, `tails` its end.
 
     `letters` is the text folded, with one blank for each gap and one at both ends; token i begins at places[i] of it.
     """
@@ -39,13 +42,36 @@ class Tokens:
     starts: Ints
     ends: Ints
     words: Hashes
-    heads: Hashes
-    tails: Hashes
     letters: Hashes
     places: Ints
+    kinds: npt.NDArray[np.uint8]
+    ended: Ints  # where what is hashed of each token ends
+    sums: Hashes
+    inverse: Hashes
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @property
+    def heads(self) -> Hashes:
+        """Of all tokens."""
+        return self.edges(np.arange(len(self)))[0]
+
+    @property
+    def tails(self) -> Hashes:
+        """Of all tokens."""
+        return self.edges(np.arange(len(self)))[1]
+
+    def edges(self, chosen: Ints) -> tuple[Hashes, Hashes]:
+        """The hashes of the beginnings and of the ends of the tokens with these numbers."""
+        starts, ended, kinds = self.starts.take(chosen), self.ended.take(chosen), self.kinds.take(chosen)
+        begins = np.concatenate([starts, np.maximum(starts, ended - _TAIL.take(kinds))])
+        ends = np.concatenate([np.minimum(ended, starts + _HEAD.take(kinds)), ended])
+        letters = _letters(self.sums, self.inverse, begins, ends)
+        letters[: len(chosen)] += np.uint64(1)
+        letters[len(chosen) :] += np.uint64(2)
+        mixed = _mixed(letters)
+        return mixed[: len(chosen)], mixed[len(chosen) :]
 
 
 def pairs(words: Hashes, apart: int) -> Hashes:
@@ -55,21 +81,71 @@ def pairs(words: Hashes, apart: int) -> Hashes:
     return _mixed(words * _MIX + later + np.uint64(apart))
 
 
+def word_buckets(words: Hashes, salt: np.uint64, bits: int) -> Ints:
+    """The upper `bits` (29 at most) of the hash of each word, salted, and of what `pairs` gives for 1 and 2."""
+    rows = np.empty((3, len(words)), np.uint64)
+    np.bitwise_xor(words, salt, out=rows[0])
+    both = rows[1:]
+    np.multiply(words, _MIX, out=both)
+    both[0, :-1] += words[1:]
+    both[1, :-2] += words[2:]
+    both += _APART
+    both ^= both >> np.uint64(32)
+    both *= _MIX
+    rows >>= np.uint64(64 - bits)
+    return rows.view(np.int64)
+
+
 def grams(tokens: Tokens) -> list[Hashes]:
     """Hashes of the runs of letters that begin at each of `letters`, one array for each length of run."""
-    found: list[Hashes] = []
-    power = 1
-    rolling = tokens.letters * _BASE
-    for length in range(2, LONGEST_GRAM + 1):
-        power = power * int(_BASE) & 0xFFFFFFFFFFFFFFFF
-        rolling = rolling[:-1] + tokens.letters[length - 1 :] * np.uint64(power)
-        found.append(_mixed(rolling + np.uint64(length)))
-    return found
+    size = len(tokens.letters)
+    rows = np.empty((LONGEST_GRAM - 1, size), np.uint64)
+    return [
+        _mixed(row[: max(0, size - length + 1)]) for length, row in enumerate(_gram_sums(tokens.letters, rows), start=2)
+    ]
+
+
+def gram_buckets(letters: Hashes, bits: int, rows: Hashes, spare: Hashes) -> Ints:
+    """The upper `bits` (29 at most) of what `grams` gives, a row for each length; of no use where a run is cut off.
+
+    Written to `rows`, by way of `spare`; both are as wide as there are letters, and their rows are contiguous.
+    """
+    sums = _gram_sums(letters, rows)
+    np.right_shift(sums, np.uint64(32), out=spare)
+    sums ^= spare
+    # The upper 29 bits are mixed by now.
+    sums *= _MIX
+    sums >>= np.uint64(64 - bits)
+    return sums.view(np.int64)
+
+
+def _gram_sums(letters: Hashes, rows: Hashes) -> Hashes:
+    size = len(letters)
+    before = letters * _BASE
+    for length, row in enumerate(rows, start=2):
+        kept = max(0, size - length + 1)
+        np.multiply(letters[length - 1 :], _POWERS[length - 2], out=row[:kept])
+        row[kept:] = 0
+        row += before
+        before = row
+    rows += _LENGTHS
+    return rows
 
 
 def _mixed(hashes: Hashes) -> Hashes:
-    hashes = (hashes ^ (hashes >> np.uint64(32))) * _MIX
-    return hashes ^ (hashes >> np.uint64(29))
+    mixed = hashes >> np.uint64(32)
+    mixed ^= hashes
+    mixed *= _MIX
+    mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _letters(sums: Hashes, inverse: Hashes, starts: Ints, ends: Ints) -> Hashes:
+    """A number for the letters from each start to its end, the same wherever in the text they stand."""
+    letters: Hashes = sums.take(ends)
+    letters -= sums.take(starts)
+    letters *= inverse.take(starts)
+    return letters
 
 
 class KnownWords:
@@ -77,8 +153,9 @@ class KnownWords:
 
     def __init__(self, keys: npt.NDArray[np.uint32]) -> None:
         # A search by halves misses the processor's cache at every step; here the first step leads next to the end.
-        self._shift = np.uint32(32 - _BUCKET_BITS)
-        self._firsts = np.searchsorted(keys >> self._shift, np.arange(1 << _BUCKET_BITS)).astype(np.int64)
+        self._first_shift = np.uint64(64 - _BUCKET_BITS)
+        buckets = keys >> np.uint32(32 - _BUCKET_BITS)
+        self._firsts = np.searchsorted(buckets, np.arange(1 << _BUCKET_BITS)).astype(np.int64)
         sizes = np.diff(self._firsts, append=len(keys))
         self._steps = int(sizes.max())
         self._keys = np.concatenate([keys, np.full(1, 0xFFFFFFFF, np.uint32)])
@@ -86,13 +163,15 @@ class KnownWords:
     def rows(self, words: Hashes) -> Ints:
         """For each word its place among the known ones, counted from 1, or 0."""
         wanted = (words >> np.uint64(32)).astype(np.uint32)
-        at = self._firsts[wanted >> self._shift]
+        at = self._firsts.take((words >> self._first_shift).view(np.int64))
+        found = self._keys.take(at)
         for _ in range(self._steps):
-            behind = self._keys[at] < wanted
+            behind = found < wanted
             if not behind.any():
                 break
             at += behind
-        rows: Ints = (at + 1) * (self._keys[at] == wanted) * (at < len(self._keys) - 1)
+            found = self._keys.take(at)
+        rows: Ints = (at + 1) * ((found == wanted) & (at < len(self._keys) - 1))
         return rows
 
 
@@ -106,54 +185,66 @@ class Alphabet:
             raise ValueError("the table of folded letters is damaged")
         self._classes = classes
         self._letters = folded.astype(np.uint64) + np.uint64(1)
+        self._letters[classes == GAP] = _BLANK
+        # Two neighbours belong to one token if these are equal: signs differ from one another, letters do not.
+        self._marks = np.where(classes == SIGN, self._letters.astype(np.int32) + CLASSES, classes.astype(np.int32))
         inverse = pow(int(_BASE), -1, 1 << 64)
         self._powers = np.cumprod(np.full(MAX_CHARS, _BASE, np.uint64))
-        self._inverse = np.cumprod(np.full(MAX_CHARS, np.uint64(inverse), np.uint64))
+        self._inverse: Hashes = np.cumprod(np.full(MAX_CHARS + 1, np.uint64(inverse), np.uint64), dtype=np.uint64)
 
     def tokens(self, text: str) -> Tokens:
         """The tokens of a text of at most MAX_CHARS code points."""
-        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
-        codes = np.minimum(codes, np.uint32(_BEYOND))
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4")).astype(np.int64)
+        np.minimum(codes, _BEYOND, out=codes)
         size = len(codes)
-        kinds = self._classes[codes]
-        letters = self._letters[codes]
+        marks = self._marks.take(codes)
+        letters = self._letters.take(codes)
         begins = np.empty(size, np.bool_)
         begins[:1] = True
-        np.not_equal(kinds[1:], kinds[:-1], out=begins[1:])
-        begins |= kinds == UNSPACED
-        begins[1:] |= (kinds[1:] == SIGN) & (letters[1:] != letters[:-1])
+        np.not_equal(marks[1:], marks[:-1], out=begins[1:])
+        unspaced = marks == UNSPACED
+        foreign = bool(unspaced.any())
+        if foreign:
+            begins |= unspaced
         bounds = np.flatnonzero(begins)
-        kind = kinds[bounds]
+        kind = self._classes.take(codes.take(bounds))
         ends = np.empty_like(bounds)
         ends[:-1] = bounds[1:]
         ends[-1:] = size
-        # A character of a script without blanks is read together with its neighbour, as most of its words have two.
-        paired = np.flatnonzero((kind[:-1] == UNSPACED) & (kind[1:] == UNSPACED))
-        ends[paired] += 1
-        kept = np.flatnonzero(kind != GAP)
-        starts, ends, kind = bounds[kept], ends[kept], kind[kept]
+        kept = np.flatnonzero(kind)  # all but gaps
+        starts, stops, kind = bounds.take(kept), ends.take(kept), kind.take(kept)
+        # With one blank for each gap, a token begins behind the one before it, or one further.
+        places = np.empty_like(starts)
+        places[:1] = 1
+        np.cumsum(np.minimum(starts[1:] - stops[:-1], 1) + (stops - starts)[:-1], out=places[1:])
+        places[1:] += 1
+        if foreign:
+            # A character of a script without blanks is read together with its neighbour, as most of its words have two.
+            paired = np.flatnonzero((kind[:-1] == UNSPACED) & (kind[1:] == UNSPACED) & (starts[1:] == stops[:-1]))
+            stops[paired] += 1
         sums = np.zeros(size + 1, np.uint64)
         np.cumsum(letters * self._powers[:size], out=sums[1:])
         # A run of one sign is one token, and as long as it may be the same one.
-        ended = np.where(kind == SIGN, starts + 1, ends)
-        first = np.minimum(ended, starts + _HEAD[kind])
-        last = np.maximum(starts, ended - _TAIL[kind])
-        gap = kinds == GAP
-        solid = ~gap
-        solid[1:] |= ~gap[:-1]
-        squeezed = np.full(int(np.count_nonzero(solid)) + 2, _BLANK, np.uint64)
-        squeezed[1:-1] = np.where(gap, _BLANK, letters)[solid]
+        ended = np.where(kind == SIGN, starts + 1, stops)
         return Tokens(
-            letters=squeezed,
-            places=np.cumsum(solid)[starts],
+            letters=_squeezed(letters, marks),
+            places=places,
             starts=starts,
-            ends=ends,
-            words=self._hashed(sums, starts, ended, 0),
-            heads=self._hashed(sums, starts, first, 1),
-            tails=self._hashed(sums, last, ended, 2),
+            ends=stops,
+            words=_mixed(_letters(sums, self._inverse, starts, ended)),
+            kinds=kind,
+            ended=ended,
+            sums=sums,
+            inverse=self._inverse,
         )
 
-    def _hashed(self, sums: Hashes, starts: Ints, ends: Ints, salt: int) -> Hashes:
-        """A hash of the letters from each start to its end, wherever in the text they stand."""
-        letters = np.subtract(sums[ends], sums[starts], dtype=np.uint64) * self._inverse[starts]
-        return _mixed(np.add(letters, np.uint64(salt), dtype=np.uint64))
+
+def _squeezed(letters: Hashes, marks: npt.NDArray[np.int32]) -> Hashes:
+    """The letters with one blank for each gap, and one at both ends."""
+    solid = marks != GAP
+    solid[1:] |= solid[:-1].copy()
+    kept = int(np.count_nonzero(solid))
+    squeezed = np.empty(kept + 2, np.uint64)
+    squeezed[0] = squeezed[-1] = _BLANK
+    squeezed[1:-1] = letters if kept == len(letters) else letters[solid]
+    return squeezed

@@ -65,6 +65,11 @@ class View:
 
     `flat` and `shaped` are `text` and `folded` as one byte a character, see screen_shape. `origins` leads back to the
     source text, one step after the other; none at all is the identity. `passages` are what of it was decoded.
+=======
+    `flat` and `shaped` are `text` and `folded` as one byte a character, see screen_shape, and `runs` the different runs
+    of letters and digits in it. `origins` leads back to the source text, one step after the other; none at all is the
+    identity.
+>>>>>>> fast
     """
 
     name: str
@@ -73,6 +78,7 @@ class View:
     folded: str
     flat: bytes
     shaped: bytes
+    runs: frozenset[bytes]
     origins: tuple[Origin, ...]
     passages: tuple[Passage, ...] = ()
 
@@ -147,7 +153,8 @@ def canonical(text: str) -> View:
 
 def _plain(text: str, folded: str, shaped: bytes, origins: tuple[Origin, ...]) -> View:
     flat = text.encode("ascii", "replace")
-    return View(name="plain", depth=0, text=text, folded=folded, flat=flat, shaped=shaped, origins=origins)
+    runs = screen_shape.different_runs(shaped)
+    return View(name="plain", depth=0, text=text, folded=folded, flat=flat, shaped=shaped, runs=runs, origins=origins)
 
 
 def _syllables_joined(text: str) -> tuple[str, tuple[Origin, ...]]:
@@ -169,18 +176,28 @@ def _syllables_joined(text: str) -> tuple[str, tuple[Origin, ...]]:
 class Lexis:
     """The words of the rules, as those who look for disguised ones need them.
 
-    `known` says whether a folded word belongs to them; `rotated` and `backwards` are their disguises.
+    `known` says whether a folded word belongs to them; `rotated` and `backwards` are their disguises, and those
+    that are nothing but letters of ASCII again as bytes.
     """
 
     known: Callable[[str], bool]
     rotated: frozenset[str]
+    rotated_ascii: frozenset[bytes]
     backwards: frozenset[str]
+    backwards_ascii: frozenset[bytes]
 
     @classmethod
     def of(cls, words: Iterable[str], known: Callable[[str], bool]) -> Lexis:
         """Of `words`, and of the stems that only `known` knows, none of which is ASCII."""
         listed = [word for word in words if len(word) >= _WORD_SHORTEST]
-        return cls(known=known, rotated=frozenset(map(rotated, listed)), backwards=frozenset(map(backwards, listed)))
+        turned, reverse = frozenset(map(rotated, listed)), frozenset(map(backwards, listed))
+        return cls(
+            known=known,
+            rotated=turned,
+            rotated_ascii=frozenset(word.encode("ascii") for word in turned if word.isascii() and word.isalpha()),
+            backwards=reverse,
+            backwards_ascii=frozenset(word.encode("ascii") for word in reverse if word.isascii() and word.isalpha()),
+        )
 
 
 class _Builder:
@@ -281,17 +298,14 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
             yield view
     if parent.name.endswith(("rot13", "reversed")):
         return
-    words = _words(parent.folded, parent.shaped)
-    foreign = {word for word in words if not word.isascii() and lexis.known(backwards(word))}
-    for name, undo, disguised in (
-        ("rot13", rotated, words & lexis.rotated),
-        ("reversed", backwards, words & lexis.backwards | foreign),
-    ):
+    turned, reverse = _disguised(parent, lexis)
+    for name, undo, disguised in (("rot13", rotated, turned), ("reversed", backwards, reverse)):
         view = _transformed(parent, name, undo, {word for word in disguised if not lexis.known(word)})
         if view is not None:
             yield view
 
 
+<<<<<<< HEAD
 def _mixes(folded: str) -> bool:
     """Whether some words have letters of ASCII and others, which no language does."""
     mixed = 0
@@ -300,13 +314,21 @@ def _mixes(folded: str) -> bool:
     return mixed >= _LEAST_MIXED
 
 
-def _words(folded: str, shaped: bytes) -> set[str]:
-    """The different words of a text that _WORD finds, and perhaps shorter ones."""
-    if not screen_shape.is_plain(shaped):
-        return {match.group() for match in _WORD.finditer(folded)}
-    words = screen_shape.words(shaped)
-    long = [word for word in words if len(word) > _WORD_LONGEST]
-    return words.difference(long).union(*map(_WORD.findall, long))  # the short ones are nobody's disguise
+def _disguised(view: View, lexis: Lexis) -> tuple[set[str], set[str]]:
+    """The words of a view, as _WORD finds them, that are one of the rules' rotated, and backwards."""
+    spans = screen_shape.foreign_words(view.shaped)
+    if spans is None:
+        foreign = {match.group() for match in _WORD.finditer(view.folded)}
+    else:
+        foreign = {word for start, end in spans for word in _WORD.findall(view.folded[start:end])}
+    words = screen_shape.words(view.shaped, view.runs)
+    long = [word.decode("ascii") for word in words if len(word) > _WORD_LONGEST]
+    words.update(part.encode("ascii") for word in long for part in _WORD.findall(word))
+    backward = {word for word in foreign if not word.isascii() and lexis.known(backwards(word))}
+    return (
+        {word.decode("ascii") for word in words & lexis.rotated_ascii} | foreign & lexis.rotated,
+        {word.decode("ascii") for word in words & lexis.backwards_ascii} | foreign & lexis.backwards | backward,
+    )
 
 
 def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised: set[str]) -> View | None:
@@ -338,7 +360,7 @@ def smuggled_views(text: str) -> Iterator[View]:
     """Views of what the invisible characters of a raw text spell: tag letters and variation-selector bytes."""
     if text.isascii() or INVISIBLE.search(screen_shape.odd_of(text)) is None:
         return
-    raw = View(name="plain", depth=0, text=text, folded=text, flat=b"", shaped=b"", origins=())
+    raw = View(name="plain", depth=0, text=text, folded=text, flat=b"", shaped=b"", runs=frozenset(), origins=())
     for name, decode in (("tags", tag_runs), ("selectors", selector_runs)):
         view = _substituted(raw, name, text, decode(text))
         if view is not None:
