@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from node.core.screen_decoders import Run
-from node.core.screen_views import MOST_PASSAGES, Passage, canonical, joined_up
+from node.core.screen_passages import MOST_PASSAGES, Passage, joined_up
+from node.core.screen_views import canonical
 
 # Letters that are drawn as wide as a sign of Chinese. Of these, words are written to look odd, not to be read.
 _WIDE = re.compile("[\uff21-\uff3a\uff41-\uff5a]")

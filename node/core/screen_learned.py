@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from node.core.screen_match import SNIPPET, Hit, hit_of
-from node.core.screen_views import Passage, View
+from node.core.screen_passages import Passage
+from node.core.screen_views import View
 
 if TYPE_CHECKING:
     from node.core.screen_scorer import Scorer

@@ -14,8 +14,8 @@ from typing import Final
 
 from node.core import screen_shape
 from node.core.screen_match import Hit, hit_of
-from node.core.screen_policy_lexicon import LEXICON, UNSPACED, WORD, Entry, Form, fits
-from node.core.screen_policy_words import ADDRESSES, ENVIRONS, FILE_WORDS, KEY_FILES, WORDS
+from node.core.screen_policy_lexicon import LEXICON, UNSPACED, WORD, WORDS, Entry, Form, fits
+from node.core.screen_policy_words import ADDRESSES, ENVIRONS, FILE_WORDS, KEY_FILES
 from node.core.screen_views import View, fold
 
 _ASKED: Final = 800  # for a request in so many words
@@ -229,9 +229,13 @@ def _word_marks(sentence: str) -> list[_Mark]:
     tokens = WORD.findall(sentence)
     starts: list[int] = []
     for at, word in enumerate(tokens):
+        following = tokens[at + 1] if at + 1 < len(tokens) else ""
         for entry in LEXICON.look_up(word):
             size = len(entry.words)
-            if size > 1 and not fits(tokens[at + 1 : at + size], entry.words[1:]):
+            # Nearly all phrases end at their second word.
+            if size > 1 and not (
+                following.startswith(entry.second) and fits(tokens[at + 1 : at + size], entry.words[1:])
+            ):
                 continue
             starts = starts or [match.start() for match in WORD.finditer(sentence)]
             start, last = starts[at], at + size - 1

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from node.core.screen_policy_words import WORDS
+from node.core.screen_policy_more_words import MORE_WORDS
+from node.core.screen_policy_words import WORDS as FIRST_WORDS
 from node.core.screen_views import fold
 
 WORD = re.compile(r"[a-z0-9]+(?:['-][a-z0-9]+)*|#\d+|[^\W\d_a-z]+")
 UNSPACED = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
+
+
+WORDS = FIRST_WORDS | MORE_WORDS
 
 
 class Form(StrEnum):
@@ -25,10 +29,17 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
+    """Words in a row and what they stand for; `second` begins the second of them, empty for a single one."""
+
     words: tuple[str, ...]
     concept: str
     form: Form
     language: str
+    second: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Once for each entry: it is asked for with every word of a text.
+        object.__setattr__(self, "second", self.words[1].removesuffix("*") if len(self.words) > 1 else "")
 
     @property
     def rarest(self) -> str:

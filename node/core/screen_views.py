@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
@@ -31,12 +31,10 @@ from node.core.screen_decoders import (
     tag_runs,
 )
 from node.core.screen_origin import Origin
+from node.core.screen_passages import MOST_PASSAGES, Passage, joined_up
 
 CONTEXT = 200  # characters kept on both sides of a decoded run, so that a phrase half in plain text stays whole
 MAX_DEPTH = 2
-APART = 40  # characters between two decoded runs that are read as one passage
-MOST_PASSAGES = 64  # of a view
-LEAST_DECODED = 12
 
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _BLANK_GLYPHS = "\u2800\u3164\uffa0"  # drawn as a gap, so a reader sees two words
@@ -51,25 +49,12 @@ _WORD = re.compile(rf"[^\W\d_]{{{_WORD_SHORTEST},{_WORD_LONGEST}}}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
-    """Something that was disguised, as it reads without its disguise, and where in the source it stands."""
-
-    text: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """A text to screen. `text` keeps case, `folded` is for matching; both have the same length.
 
-    `flat` and `shaped` are `text` and `folded` as one byte a character, see screen_shape. `origins` leads back to the
-    source text, one step after the other; none at all is the identity. `passages` are what of it was decoded.
-=======
     `flat` and `shaped` are `text` and `folded` as one byte a character, see screen_shape, and `runs` the different runs
     of letters and digits in it. `origins` leads back to the source text, one step after the other; none at all is the
-    identity.
->>>>>>> fast
+    identity. `passages` are what of it was decoded.
     """
 
     name: str
@@ -235,28 +220,6 @@ def _passage(parent: View, start: int, end: int, text: str) -> Passage:
     return Passage(text=canonical(text).text, start=first, end=last)
 
 
-def joined_up(text: str, runs: Sequence[Run], least: int = LEAST_DECODED) -> Iterator[tuple[int, int, str]]:
-    """Runs that stand next to each other with what is between them: where, and how it reads.
-
-    Those with fewer than `least` decoded characters are left out: numbers, and names that happen to decode.
-    """
-    pieces: list[str] = []
-    first = last = decoded = 0
-    for start, end, piece in (*runs, (len(text) + 2 * APART, 0, "")):
-        if pieces and start - last > APART:
-            if decoded >= least:
-                yield first, last, "".join(pieces)
-            pieces.clear()
-            decoded = 0
-        if pieces:
-            pieces.append(text[last:start])
-        else:
-            first = start
-        pieces.append(spelled_out(piece))
-        decoded += len(piece)
-        last = end
-
-
 def _substituted(parent: View, name: str, text: str, runs: list[Run]) -> View | None:
     """A view in which each run (start, end, replacement) of `text` is replaced; only their surroundings are kept."""
     if not runs:
@@ -305,7 +268,6 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
             yield view
 
 
-<<<<<<< HEAD
 def _mixes(folded: str) -> bool:
     """Whether some words have letters of ASCII and others, which no language does."""
     mixed = 0
