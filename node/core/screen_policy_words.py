@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-# By language (six others are in screen_policy_more_words): a concept in capitals and the words that follow it. `_` joins
-# the words of a phrase, a trailing `*` makes a stem, a leading `!` a form that by itself asks its reader, a leading `+`
-# one that does at the beginning of a clause.
+# By language (six others are in screen_policy_more_words): a concept in capitals and the words that follow it. `_`
+# joins the words of a phrase, a trailing `*` makes a stem, a leading `!` a form that by itself asks its reader, a
+# leading `+` one that does at the beginning of a clause.
 # Words of scripts that are written without blanks, or with endings grown on, are found anywhere. All is folded.
 WORDS: dict[str, str] = {
     "en": """

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""What the scorer finds and what it flags wrongly, per kind, language, length and source.
+"""What the screen finds and what it flags wrongly, per kind, language, length and source.
 
-    PYTHONPATH=. python tools/screen/measure.py DATA… [--weights FILE] [--json] [--all]
+    PYTHONPATH=. python tools/screen/measure.py DATA… [--weights FILE] [--json] [--all] [--scorer]
+
+It is the whole screen that is asked, rules and all; `--scorer` asks the learnt scorer alone.
 
 Of a corpus only the held-out rows count (`--all` takes every row); hand-written files count whole, so name only those
 which were not trained on.
@@ -17,7 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from node.core.screen_scorer import Scored, Scorer
+from node.core.screen import Decision, Field, screen
+from node.core.screen_scorer import Scorer
 from tools.screen.corpus import Row, encoded, group, held, read
 
 WEIGHTS = Path(__file__).parents[2] / "node" / "data" / "screen.npz"
@@ -27,7 +30,8 @@ LENGTHS = (80, 160, 500, 1500, 4000)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     row: Row
-    scored: Scored
+    start: int
+    end: int
     withheld: bool
     flagged: bool  # withheld, or held for a person
 
@@ -35,7 +39,7 @@ class Judged:
     def touches(self) -> bool:
         """Whether the place that would be shown lies on the payload."""
         span = self.row.span
-        return span is None or (self.scored.start < span[1] and self.scored.end > span[0])
+        return span is None or (self.start < span[1] and self.end > span[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +53,24 @@ Figures = dict[str, dict[str, Share]]
 
 
 def judged(scorer: Scorer, rows: Sequence[Row]) -> list[Judged]:
+    """By the whole screen."""
+    found: list[Judged] = []
+    for row in rows:
+        verdict = screen([Field(name="text", text=row.text)], scorer)
+        start, end = (verdict.decisive.start, verdict.decisive.end) if verdict.decisive else (0, 0)
+        withheld = verdict.decision is Decision.WITHHOLD
+        found.append(Judged(row=row, start=start, end=end, withheld=withheld, flagged=verdict.stops))
+    return found
+
+
+def scored_alone(scorer: Scorer, rows: Sequence[Row]) -> list[Judged]:
+    """By the scorer alone."""
     found: list[Judged] = []
     for row in rows:
         scored = scorer.score(row.text)
         withheld = scored.injection >= scorer.withhold_at
-        found.append(
-            Judged(row=row, scored=scored, withheld=withheld, flagged=withheld or scored.ask >= scorer.hold_at)
-        )
+        flagged = withheld or scored.ask >= scorer.hold_at
+        found.append(Judged(row=row, start=scored.start, end=scored.end, withheld=withheld, flagged=flagged))
     return found
 
 
@@ -84,6 +99,7 @@ def figures(found: Sequence[Judged]) -> Figures:
     """All tables; those named `found` are shares of hostile texts, those named `false` of benign ones."""
     written = [one for one in found if one.row.hostile and one.row.writer]
     corpus = [one for one in found if one.row.hostile and not one.row.writer and not encoded(one.row)]
+    disguised = [one for one in found if one.row.hostile and encoded(one.row)]
     benign = [one for one in found if not one.row.hostile]
     hard = [one for one in benign if one.row.hard]
     return {
@@ -93,6 +109,7 @@ def figures(found: Sequence[Judged]) -> Figures:
         "found, written, by writer": shares(written, lambda row: row.writer),
         "found, written, all": shares(written, lambda _: "all"),
         "found, corpus, by source": shares(corpus, lambda row: row.source.partition(":")[0]),
+        "found, corpus, disguised": shares(disguised, lambda row: row.kind.partition("|")[0]),
         "false, by group": shares(benign, group),
         "false, hard, by kind": shares(hard, lambda row: row.kind),
         "false, by length": shares(benign, _length),
@@ -109,7 +126,7 @@ def _placed(flagged: Sequence[Judged]) -> dict[str, Share]:
 
 
 def speed(scorer: Scorer, text: str) -> dict[str, float]:
-    """Milliseconds for ordinary text of 1 and 16 KB, the median of many."""
+    """Milliseconds that the scorer takes for ordinary text of 1 and 16 KB, the median of many."""
     found: dict[str, float] = {}
     for size in (1024, 16384):
         times: list[float] = []
@@ -128,11 +145,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("data", nargs="+", type=Path, help="files of JSON lines")
     parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--scorer", action="store_true", help="the scorer alone")
     parser.add_argument("--all", action="store_true", help="corpus rows that may have been trained on, too")
     options = parser.parse_args(argv)
     scorer = Scorer.load(options.weights.read_bytes())
     rows = [row for row in read(options.data) if options.all or row.writer or held(row)]
-    tables = figures(judged(scorer, rows))
+    tables = figures((scored_alone if options.scorer else judged)(scorer, rows))
     times = speed(scorer, "\n".join(row.text for row in rows if group(row) == "engineering") or "word " * 20000)
     if options.json:
         plain = {
