@@ -137,7 +137,7 @@ def distinct(words: Hashes) -> tuple[Ints, Ints]:
     holder = last.take(slots)
     # Of different words that meet in a slot the last one has it; the others stand for themselves, each time.
     holder = np.where(words.take(holder) == words, holder, every)
-    chosen = np.flatnonzero(holder == every)
+    chosen = (holder == every).nonzero()[0]
     number = last[:size]
     number[chosen] = np.arange(len(chosen))
     return chosen, number.take(holder)
@@ -160,7 +160,7 @@ def windows(best: Floats, total: Floats, size: int) -> Floats:
     blocks, width = best.shape
     count = max(1, -(-size // BLOCK) - WINDOW + 1)
     sums = np.zeros((blocks + 1, width), np.float32)
-    np.cumsum(total, axis=0, out=sums[1:])
+    np.add.accumulate(total, axis=0, out=sums[1:])
     inputs = np.empty((count, 3 * width), np.float32)
     highest = inputs[:, :width]
     np.maximum(best[:count], best[1 : count + 1], out=highest)

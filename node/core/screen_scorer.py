@@ -251,5 +251,5 @@ class Scorer:
 def _running(values: npt.NDArray[_Number], kind: type[_Sum]) -> npt.NDArray[_Sum]:
     """The sum of the values before each place, and of all."""
     sums = np.zeros(len(values) + 1, kind)
-    np.cumsum(values, out=sums[1:])
+    np.add.accumulate(values, out=sums[1:], dtype=kind)
     return sums
