@@ -85,11 +85,13 @@ class Network:
         np.add(rows, 1, out=placed[1:-1])
         return Places(rows=placed, before=before, here=here, after=after)
 
-    def features(self, places: Places, first: int, last: int) -> Floats:
+    def features(self, tokens: Tokens, first: int, last: int) -> Floats:
         """What each of the tokens from `first` to `last` is among its neighbours, none below zero."""
-        rows = places.rows
-        found, other = np.empty((2, last - first, self._features), np.float32)
-        at = (rows[first:last], rows[first + 1 : last + 1], rows[first + 2 : last + 2])
+        size, low = last - first, max(0, first - 1)
+        rows = np.arange(min(last + 1, len(tokens)) - low)
+        places = self._placed(self._numbers(tokens, rows + low), rows)
+        found, other = np.empty((2, size, self._features), np.float32)
+        at = tuple(places.rows[first - low + shift : first - low + shift + size] for shift in range(3))
         return _features(places, at, found, other)
 
     def blocks(self, places: Places) -> tuple[Floats, Floats]:
