@@ -103,12 +103,14 @@ _NO_UTF8 = re.compile(
     rb"[\x80-\xc1\xf5-\xff]|[\x01-\x7f]{1,3}[\x80-\xc1\xf5-\xff]|[\x01-\x7f]{0,3}[\xc2-\xf4][\x01-\x7f\xc0-\xff]"
 )
 
+_NO_START = "ghijklmnopqrstuv+/"  # of base64: the first byte is one of those that begin nothing
+
 
 def _base64_text(token: str) -> str | None:
     body = token.rstrip("=").replace("-", "+").replace("_", "/")
     for skip in range(4):  # a label glued to the front shifts the alignment
         part = body[skip:]
-        if len(part) >= 8 and _NO_UTF8.match(binascii.a2b_base64(part[:8])) is not None:
+        if len(part) >= 8 and (part[0] in _NO_START or _NO_UTF8.match(binascii.a2b_base64(part[:8])) is not None):
             continue
         usable = len(part) - (len(part) % 4 == 1)
         try:

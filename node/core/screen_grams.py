@@ -19,8 +19,13 @@ def word_grams(tokens: Tokens) -> list[Hashes]:
 
 def counts(tokens: Tokens) -> Ints:
     """How many runs are counted for each token: those of letters that begin with it or with the blank before it."""
-    ends = np.append(tokens.places[1:], len(tokens.letters) - 1)
-    return (ends - tokens.places) * (LONGEST_GRAM - 1) + 3
+    places = tokens.places
+    found = np.empty_like(places)
+    np.subtract(places[1:], places[:-1], out=found[:-1])
+    found[-1:] = len(tokens.letters) - 1 - places[-1:]
+    found *= LONGEST_GRAM - 1
+    found += 3
+    return found
 
 
 class GramWeights:
@@ -46,7 +51,7 @@ class GramWeights:
             found = self._table.take(gram_buckets(letters[start : start + read], self._bits, rows, spare))
             for cut in range(1, LONGEST_GRAM):
                 found[cut - 1, max(0, size - start - cut) :] = 0  # the text ends within the run
-            found[:, : end - start].sum(axis=0, out=totals[start:end])
+            np.add.reduce(found[:, : end - start], axis=0, out=totals[start:end])
         # Every run belongs to the token behind it, so sums of tokens are sums of stretches.
         sums: Floats = np.add.reduceat(totals, tokens.places - 1)
         for found in self._table.take(word_buckets(tokens.words, _SALT, self._bits)):

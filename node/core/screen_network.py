@@ -85,11 +85,13 @@ class Network:
         np.add(rows, 1, out=placed[1:-1])
         return Places(rows=placed, before=before, here=here, after=after)
 
-    def features(self, places: Places, first: int, last: int) -> Floats:
+    def features(self, tokens: Tokens, first: int, last: int) -> Floats:
         """What each of the tokens from `first` to `last` is among its neighbours, none below zero."""
-        rows = places.rows
-        found, other = np.empty((2, last - first, self._features), np.float32)
-        at = (rows[first:last], rows[first + 1 : last + 1], rows[first + 2 : last + 2])
+        size, low = last - first, max(0, first - 1)
+        rows = np.arange(min(last + 1, len(tokens)) - low)
+        places = self._placed(self._numbers(tokens, rows + low), rows)
+        found, other = np.empty((2, size, self._features), np.float32)
+        at = tuple(places.rows[first - low + shift : first - low + shift + size] for shift in range(3))
         return _features(places, at, found, other)
 
     def blocks(self, places: Places) -> tuple[Floats, Floats]:
@@ -137,7 +139,7 @@ def distinct(words: Hashes) -> tuple[Ints, Ints]:
     holder = last.take(slots)
     # Of different words that meet in a slot the last one has it; the others stand for themselves, each time.
     holder = np.where(words.take(holder) == words, holder, every)
-    chosen = np.flatnonzero(holder == every)
+    chosen = (holder == every).nonzero()[0]
     number = last[:size]
     number[chosen] = np.arange(len(chosen))
     return chosen, number.take(holder)
@@ -160,7 +162,7 @@ def windows(best: Floats, total: Floats, size: int) -> Floats:
     blocks, width = best.shape
     count = max(1, -(-size // BLOCK) - WINDOW + 1)
     sums = np.zeros((blocks + 1, width), np.float32)
-    np.cumsum(total, axis=0, out=sums[1:])
+    np.add.accumulate(total, axis=0, out=sums[1:])
     inputs = np.empty((count, 3 * width), np.float32)
     highest = inputs[:, :width]
     np.maximum(best[:count], best[1 : count + 1], out=highest)

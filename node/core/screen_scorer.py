@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from node.core.screen_grams import GramWeights, counts
-from node.core.screen_network import BLOCK, WINDOW, Network, Places, windows
+from node.core.screen_network import BLOCK, WINDOW, Network, windows
 from node.core.screen_tokens import MAX_CHARS, Alphabet, Ints, Tokens
 from node.core.screen_weights import Floats, Weights, read_weights
 
@@ -73,7 +73,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stretch:
-    """A piece of a text that was read: logits (windows, outputs), what its words add, parts of hidden inputs.
+    """A piece of a text that was read: logits (windows, outputs), parts of hidden inputs.
 
     `sums` and `runs` have the sum and the number of the weighed runs before each token, and of all at their end.
     """
@@ -81,7 +81,6 @@ class _Stretch:
     offset: int
     tokens: Tokens
     logits: Floats
-    places: Places
     inputs: Floats
     sums: npt.NDArray[np.float64]
     runs: Ints
@@ -177,13 +176,12 @@ class Scorer:
         for offset in range(0, max(1, len(text) - OVERLAP), MAX_CHARS - OVERLAP):
             tokens = self._alphabet.tokens(text[offset : offset + MAX_CHARS])
             if len(tokens):
-                places = self._network.places(tokens)
-                inputs = windows(*self._network.blocks(places), len(tokens))
+                # Its places are not kept: they take more memory than all the rest.
+                inputs = windows(*self._network.blocks(self._network.places(tokens)), len(tokens))
                 stretch = _Stretch(
                     offset=offset,
                     tokens=tokens,
                     logits=self._network.says(inputs),
-                    places=places,
                     inputs=inputs,
                     sums=_running(self._grams.sums(tokens), np.float64),
                     runs=_running(counts(tokens), np.int64),
@@ -202,7 +200,7 @@ class Scorer:
 
     def _shrunk(self, stretch: _Stretch, place: int, first: int, last: int) -> tuple[int, int]:
         """The shortest run of UNITs within a window that still says nearly what the window says."""
-        features = self._network.features(stretch.places, first, last)
+        features = self._network.features(stretch.tokens, first, last)
         units = -(-len(features) // UNIT)
         padded = np.zeros((units * UNIT, features.shape[1]), np.float32)
         padded[: len(features)] = features
@@ -251,5 +249,5 @@ class Scorer:
 def _running(values: npt.NDArray[_Number], kind: type[_Sum]) -> npt.NDArray[_Sum]:
     """The sum of the values before each place, and of all."""
     sums = np.zeros(len(values) + 1, kind)
-    np.cumsum(values, out=sums[1:])
+    np.add.accumulate(values, out=sums[1:], dtype=kind)
     return sums

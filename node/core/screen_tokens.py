@@ -22,9 +22,12 @@ GAP, LETTER, SIGN, UNSPACED, KATAKANA, HANGUL = range(6)
 CLASSES = 6
 _BUCKET_BITS = 18
 _BEYOND = 0xFFFF  # stands for every code point outside the basic plane
-_BASE = np.uint64(0x9E3779B97F4A7C15)
+_BASE = np.array(0x9E3779B97F4A7C15, np.uint64)
 _BLANK = np.uint64(33)
-_MIX = np.uint64(0xD6E8FEB86659FD93)
+_MIX = np.array(0xD6E8FEB86659FD93, np.uint64)
+# As arrays they need not be made into ones, which takes as long as a short text's sum.
+_HALF, _LESS = np.array(32, np.uint64), np.array(29, np.uint64)
+_HEAD_SALT, _TAIL_SALT = np.array(1, np.uint64), np.array(2, np.uint64)
 _HEAD = np.array([0, 5, 1, 1, 3, 2], np.int64)  # letters of a word's beginning and end, by class
 _TAIL = np.array([0, 4, 1, 1, 3, 2], np.int64)
 _POWERS = np.array([pow(int(_BASE), power, 1 << 64) for power in range(1, LONGEST_GRAM)], np.uint64)
@@ -68,8 +71,8 @@ class Tokens:
         begins = np.concatenate([starts, np.maximum(starts, ended - _TAIL.take(kinds))])
         ends = np.concatenate([np.minimum(ended, starts + _HEAD.take(kinds)), ended])
         letters = _letters(self.sums, self.inverse, begins, ends)
-        letters[: len(chosen)] += np.uint64(1)
-        letters[len(chosen) :] += np.uint64(2)
+        letters[: len(chosen)] += _HEAD_SALT
+        letters[len(chosen) :] += _TAIL_SALT
         mixed = _mixed(letters)
         return mixed[: len(chosen)], mixed[len(chosen) :]
 
@@ -90,7 +93,7 @@ def word_buckets(words: Hashes, salt: np.uint64, bits: int) -> Ints:
     both[0, :-1] += words[1:]
     both[1, :-2] += words[2:]
     both += _APART
-    both ^= both >> np.uint64(32)
+    both ^= both >> _HALF
     both *= _MIX
     rows >>= np.uint64(64 - bits)
     return rows.view(np.int64)
@@ -111,7 +114,7 @@ def gram_buckets(letters: Hashes, bits: int, rows: Hashes, spare: Hashes) -> Int
     Written to `rows`, by way of `spare`; both are as wide as there are letters, and their rows are contiguous.
     """
     sums = _gram_sums(letters, rows)
-    np.right_shift(sums, np.uint64(32), out=spare)
+    np.right_shift(sums, _HALF, out=spare)
     sums ^= spare
     # The upper 29 bits are mixed by now.
     sums *= _MIX
@@ -133,10 +136,10 @@ def _gram_sums(letters: Hashes, rows: Hashes) -> Hashes:
 
 
 def _mixed(hashes: Hashes) -> Hashes:
-    mixed = hashes >> np.uint64(32)
+    mixed = hashes >> _HALF
     mixed ^= hashes
     mixed *= _MIX
-    mixed ^= mixed >> np.uint64(29)
+    mixed ^= mixed >> _LESS
     return mixed
 
 
@@ -162,12 +165,12 @@ class KnownWords:
 
     def rows(self, words: Hashes) -> Ints:
         """For each word its place among the known ones, counted from 1, or 0."""
-        wanted = (words >> np.uint64(32)).astype(np.uint32)
+        wanted = (words >> _HALF).astype(np.uint32)
         at = self._firsts.take((words >> self._first_shift).view(np.int64))
         found = self._keys.take(at)
         for _ in range(self._steps):
             behind = found < wanted
-            if not behind.any():
+            if not np.count_nonzero(behind):
                 break
             at += behind
             found = self._keys.take(at)
@@ -203,27 +206,27 @@ class Alphabet:
         begins[:1] = True
         np.not_equal(marks[1:], marks[:-1], out=begins[1:])
         unspaced = marks == UNSPACED
-        foreign = bool(unspaced.any())
+        foreign = np.count_nonzero(unspaced) > 0
         if foreign:
             begins |= unspaced
-        bounds = np.flatnonzero(begins)
+        bounds = begins.nonzero()[0]
         kind = self._classes.take(codes.take(bounds))
         ends = np.empty_like(bounds)
         ends[:-1] = bounds[1:]
         ends[-1:] = size
-        kept = np.flatnonzero(kind)  # all but gaps
+        kept = kind.nonzero()[0]  # all but gaps
         starts, stops, kind = bounds.take(kept), ends.take(kept), kind.take(kept)
         # With one blank for each gap, a token begins behind the one before it, or one further.
         places = np.empty_like(starts)
         places[:1] = 1
-        np.cumsum(np.minimum(starts[1:] - stops[:-1], 1) + (stops - starts)[:-1], out=places[1:])
+        np.add.accumulate(np.minimum(starts[1:] - stops[:-1], 1) + (stops - starts)[:-1], out=places[1:])
         places[1:] += 1
         if foreign:
             # A character of a script without blanks is read together with its neighbour, as most of its words have two.
             paired = np.flatnonzero((kind[:-1] == UNSPACED) & (kind[1:] == UNSPACED) & (starts[1:] == stops[:-1]))
             stops[paired] += 1
         sums = np.zeros(size + 1, np.uint64)
-        np.cumsum(letters * self._powers[:size], out=sums[1:])
+        np.add.accumulate(letters * self._powers[:size], out=sums[1:])
         # A run of one sign is one token, and as long as it may be the same one.
         ended = np.where(kind == SIGN, starts + 1, stops)
         return Tokens(

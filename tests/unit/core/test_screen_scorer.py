@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node.core.screen_scorer import BLOCK, OVERLAP, WINDOW, Scorer
+from node.core.screen_network import BLOCK, WINDOW, distinct
+from node.core.screen_scorer import OVERLAP, Scorer
 from node.core.screen_tokens import LETTER, MAX_CHARS, SIGN, UNSPACED, Alphabet, KnownWords, pairs
 from node.core.screen_weights import MAX_BYTES
 
@@ -143,6 +144,13 @@ def test_known_words_are_found_and_no_others(keys: list[int], asked: list[int]) 
     hashes = np.array([*keys, *asked], np.uint64) << np.uint64(32)
     rows = KnownWords(np.array(keys, np.uint32)).rows(hashes)
     assert rows.tolist() == [keys.index(key) + 1 if key in keys else 0 for key in (*keys, *asked)]
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 3) | st.integers(7 << 56, (7 << 56) + 3), min_size=1))
+def test_every_word_is_found_at_a_place_of_its_own(hashes: list[int]) -> None:
+    words = np.array(hashes, np.uint64)
+    chosen, rows = distinct(words)
+    assert words[chosen][rows].tolist() == hashes
 
 
 def test_tables_of_the_wrong_shape_are_refused() -> None:
