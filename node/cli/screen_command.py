@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 from node.cli.command import ExampleCommand, ExampleGroup, examples
 from node.cli.console import Console, Json, Tone, document, plain, print_document
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _FILE_BYTES = 64 << 20
 _SHOWN = 160
+_FINDINGS = 12
 _SET_IN = "    "
 
 _file_argument = click.argument("file", metavar="FILE|-", type=click.Path(path_type=Path, allow_dash=True))
@@ -29,6 +31,10 @@ _file_argument = click.argument("file", metavar="FILE|-", type=click.Path(path_t
 
 class _ScreenGroup(ExampleGroup):
     """A group whose first word is a file unless it is a command."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands, and files."""
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """The words as click takes them, with the command that is meant."""
@@ -64,8 +70,9 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
     # The weights take a moment to load, which the help does not need.
     from node import shipped
     from node.core.screen import Field, screen
-    from node.core.screen_credentials import without_credentials
+    from node.core.screen_credentials import masked
 
+    text = "" if by_line else _read(file)
     scorer = shipped.scorer()
 
     def judge(text: str) -> Verdict:
@@ -75,7 +82,6 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
         for number, line in _lines(file):
             click.echo(document(_told(judge(_text_of(line, number)))))
         return
-    text = _read(file)
     verdict = judge(text)
     if in_json:
         print_document(_told(verdict))
@@ -86,11 +92,15 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
             "withhold": ("It would be withheld.", Tone.BAD)}  # fmt: skip
     words, tone = told[verdict.decision.value]
     console.say(f"{console.tint(words, tone)} Score {verdict.score / 1000:.2f}.")
-    for finding in verdict.findings:
-        place = shorten(one_line(without_credentials(text[finding.start : finding.end])), _SHOWN)
+    shown = masked(text)
+    for finding in verdict.findings[:_FINDINGS]:
+        place = shorten(one_line(shown[finding.start : finding.end]), _SHOWN)
         note = ", quoted" if finding.quoted else ""
-        console.say(f"{_SET_IN}{finding.rule} {finding.weight / 1000:.2f} at {finding.start}{note}: {place}")
-    if verdict.advice:
+        layer = "" if finding.view in {"plain", "raw"} else f" in {one_line(finding.view)}"
+        console.say(f"{_SET_IN}{finding.rule} {finding.weight / 1000:.2f}{layer} at {finding.start}{note}: {place}")
+    if len(verdict.findings) > _FINDINGS:
+        console.say(f"{_SET_IN}and {len(verdict.findings) - _FINDINGS} more")
+    if verdict.stops:
         console.say(verdict.advice)
 
 

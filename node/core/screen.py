@@ -147,6 +147,10 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
     asked = [hit for hit in hits if hit.family == ASK and hit.weight >= WITHHOLD_AT and not hit.quoted]
     decision = _decision(score, asked)
     best = best if best is not None and plain_score >= LOG_AT else best_of_all
+    told = [hit for hit in against if hit.family != LEARNED and not hit.quoted and hit.weight >= LOG_AT]
+    if best is not None and best.family == LEARNED and told:
+        # What a rule finds is known by name, and the advice fits.
+        best = max(told, key=lambda hit: hit.weight)
     if decision is Decision.HOLD:
         best = max(asked, key=lambda hit: hit.weight)
         score = best.weight
@@ -156,7 +160,7 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         score=score,
         findings=tuple(_finding(hit, fields, field_starts) for hit in hits),
         snippet=_escaped(without_credentials(best.excerpt)) if best is not None else "",
-        advice=ADVICE[_subject(best)] if best is not None and decision is not Decision.RELAY else "",
+        advice=ADVICE[best.family] if best is not None and decision is not Decision.RELAY else "",
         engine=ENGINE if scorer is None else f"{ENGINE}+{LEARNED}",
         version=VERSION if scorer is None else version_of(scorer),
         asks=tuple(sorted({hit.rule.partition(".")[2] for hit in asked})) if decision is Decision.HOLD else (),
@@ -174,12 +178,6 @@ def _decision(score: int, asked: Sequence[Hit]) -> Decision:
     if asked:
         return Decision.HOLD
     return Decision.LOG if score >= LOG_AT else Decision.RELAY
-
-
-def _subject(hit: Hit) -> str:
-    """What its advice is about: a hit of the scorer's is called by its kind."""
-    family, _, kind = hit.rule.partition(".")
-    return kind if family == LEARNED else family
 
 
 # --- a message to hits ------------------------------------------------------------------------------------------------

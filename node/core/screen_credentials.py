@@ -49,6 +49,13 @@ def without_credentials(text: str) -> str:
     return "".join((*pieces, text[done:])) if pieces else text
 
 
+def masked(text: str) -> str:
+    """`text`, of the same length, with nothing of a credential in it."""
+    for one in credentials(text):
+        text = f"{text[: one.start]}{'•' * (one.end - one.start)}{text[one.end :]}"
+    return text
+
+
 # --- what is none -----------------------------------------------------------------------------------------------------
 
 # Words and signs of those who write examples, and of templates that a program fills in.

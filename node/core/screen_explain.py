@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from node.core.screen import Field, Verdict, layers, screen
-from node.core.screen_credentials import credentials
+from node.core.screen_credentials import masked
 from node.core.screen_scorer import Scorer
 
 MOST_LAYERS: Final = 16
@@ -48,13 +48,6 @@ class Explained:
     left_out: int
 
 
-def _masked(text: str) -> str:
-    """`text`, of the same length, with nothing of a credential in it."""
-    for one in credentials(text):
-        text = f"{text[: one.start]}{'•' * (one.end - one.start)}{text[one.end :]}"
-    return text
-
-
 def explained(fields: Sequence[Field], scorer: Scorer) -> Explained:
     """The verdict over the fields with its reasons; much slower than the verdict alone."""
     told: list[LayerTold] = []
@@ -64,7 +57,7 @@ def explained(fields: Sequence[Field], scorer: Scorer) -> Explained:
             left_out += 1
             continue
         why = scorer.explain(view.text)
-        shown = _masked(view.text)
+        shown = masked(view.text)
         strongest = sorted(why.windows, key=lambda one: max(one.injection, one.ask), reverse=True)[:MOST_WINDOWS]
         told.append(
             LayerTold(

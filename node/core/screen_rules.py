@@ -264,9 +264,8 @@ ADVICE: dict[str, str] = {
     "jailbreak": "Your text asks the receiver to act without its rules. Describe the work itself.",
     "address": "Your text speaks to any model that reads it. Address the session you mean, as a colleague.",
     "persona": "Your text asks the receiver to play a part without its rules. Describe the work itself.",
-    "exfil": "Your text sends secrets or data elsewhere. Ask for the result you need without them, or have a person"
-    " arrange the access.",
-    "hijack": "Your text turns the receiver to other work than it was given. Open a request of your own for that.",
+    "learned": "Your text reads like instructions to an agent that go beyond its work. Say what you need done as"
+    " ordinary work, in your own name, and leave out what its person has to decide.",
     "ask": "Your text asks for something that only a person may grant. The person at the other end is asked.",
     "credential": "Your text holds a credential. Leave it out: say where it is kept, and let the receiver take it from"
     " there.",

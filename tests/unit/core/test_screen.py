@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from node import shipped
 from node.core.screen import Decision, Field, Verdict, screen
 from node.core.screen_rules import ADVICE, PATTERNS, PHRASES
 
@@ -32,9 +31,8 @@ def test_case(case: dict[str, object]) -> None:
 
 
 def test_every_family_of_the_rules_has_advice() -> None:
-    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {"hidden", "encoded", "credential", "ask"}
-    learned = set(shipped.scorer().kinds)
-    assert families | learned == set(ADVICE)
+    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {"hidden", "encoded", "credential", "ask", "learned"}
+    assert families == set(ADVICE)
 
 
 def test_nothing_to_screen_is_relayed() -> None:
