@@ -28,6 +28,7 @@ from node.core.commands import (
     title_of,
     tool_of,
     with_texts,
+    without_credentials_in,
 )
 from node.core.effects import Launch
 from node.core.errors import ErrorCode, MeshError
@@ -43,7 +44,6 @@ from node.core.model import (
 )
 from node.core.relay import Origin
 from node.core.screen import Field, Verdict
-from node.core.screen_credentials import without_credentials
 from node.core.text import well_formed
 from node.core.transfer import Attachment
 from node.holds import Holds, Judged
@@ -116,11 +116,11 @@ class Broker:
         command = with_texts(command, well_formed)
         check_fields(command, self._limits)
         if self._redacts:
-            command = with_texts(command, without_credentials)
+            command = without_credentials_in(command)
         verdict = await self._screener.screen(fields_of(command, files))
         if verdict.credentials:
             # Whatever becomes of the message: what it must not carry is kept nowhere.
-            command = with_texts(command, without_credentials)
+            command = without_credentials_in(command)
         body = body_of(command)
         # Redacting a long text takes longer than a commit, and the writer has everybody's commands to do.
         shown = await asyncio.to_thread(side_text, body) if len(body) > _INLINE_CHARS else side_text(body)

@@ -33,7 +33,7 @@ from node.core.relay import (
     after_status,
     ladder_after,
 )
-from node.core.screen import Decision, Field, Verdict
+from node.core.screen import Field, Verdict
 from node.core.transfer import check_attachments
 from node.holds import Holds
 from node.labels import host_of
@@ -378,7 +378,7 @@ class Egress:
         """Words of the server's as a model may read them."""
         cut = escape(words)[:_WORDS_CHARS]
         verdict = await self._screener.screen((Field(name="reason", text=cut),))
-        return cut if verdict.decision is not Decision.WITHHOLD else _WITHHELD
+        return cut if not verdict.stops else _WITHHELD
 
 
 def _asked_again(exchange: Exchange, message: Message) -> Exchange:

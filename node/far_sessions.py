@@ -9,19 +9,19 @@ from node.core.errors import MeshError
 from node.core.model import SessionStatus
 from node.core.policy import clean_nickname
 from node.core.relay import RemoteSession
-from node.core.screen import Decision, Field
+from node.core.screen import Field
 from node.ports import Screener, Tx
 
 
 async def named(screener: Screener, session: RemoteSession) -> RemoteSession:
-    """The session without what is no name, and without words that the screen would withhold."""
+    """The session without what is no name, and without words that the screen would stop."""
     try:
         session = replace(session, nickname=clean_nickname(session.nickname) if session.nickname else "")
     except MeshError:
         session = replace(session, nickname="")
     fields = (Field(name="nickname", text=session.nickname), Field(name="title", text=session.title))
     verdict = await screener.screen(fields)
-    return session if verdict.decision is not Decision.WITHHOLD else replace(session, nickname="", title="")
+    return session if not verdict.stops else replace(session, nickname="", title="")
 
 
 def keep(tx: Tx, peer: str, sessions: Sequence[RemoteSession]) -> int:

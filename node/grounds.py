@@ -15,7 +15,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, End, Kind, Session
-from node.core.screen import Decision, Field
+from node.core.screen import Field
 from node.ledger import Ledger
 from node.ports import Reader, Screener, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
@@ -190,7 +190,7 @@ class Grounds:
 
     async def _withheld(self, *texts: str) -> bool:
         verdict = await self._screener.screen([Field(name="name", text=text) for text in texts])
-        return verdict.decision is Decision.WITHHOLD
+        return verdict.stops
 
     async def _session(self, actor: Address) -> Session:
         session = await self._store.read(lambda reader: reader.session(actor.session or ""))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from node.core.relay import Incoming, Item, texts_of
 from node.core.screen import Verdict
-from node.core.screen_credentials import without_credentials
+from node.core.screen_credentials import all_without_credentials
 from node.ports import Screener
 
 
@@ -31,4 +31,5 @@ async def screened(
 
 
 def _cleaned(told: Incoming) -> Incoming:
-    return replace(told, text=without_credentials(told.text), title=without_credentials(told.title))
+    title, text = all_without_credentials((told.title, told.text))
+    return replace(told, text=text, title=title)

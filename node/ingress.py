@@ -29,7 +29,7 @@ from node.core.model import (
 )
 from node.core.policy import clean_nickname
 from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
-from node.core.screen import Decision, Field
+from node.core.screen import Field
 from node.core.transfer import Attachment, check_attachments
 from node.ledger import Ledger
 from node.ports import Bells, Broker, Reader, Screener, Store, Tx
@@ -183,7 +183,7 @@ class Ingress:
 
     async def _passes(self, name: str, text: str) -> bool:
         verdict = await self._screener.screen((Field(name=name, text=text),))
-        return verdict.decision is not Decision.WITHHOLD
+        return not verdict.stops
 
     async def _hops(self, peer: Peer, forward: Forward) -> tuple[str, ...]:
         # Words of another node in a list that models read: as names that the screen lets pass, or not at all.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from node.core.errors import MeshError
-from node.core.screen import Decision, Field
+from node.core.screen import Field
 from node.ledger import Ledger
 from node.ports import Screener, Store
 
@@ -22,7 +22,7 @@ class Reasons:
         """The reason in words, which may quote what a repository or a program chose; one withheld leaves a row."""
         words = error.message if isinstance(error, MeshError) else f"The system refused it ({error})."
         verdict = await self._screener.screen((Field(name="reason", text=words),))
-        if verdict.decision is not Decision.WITHHOLD:
+        if not verdict.stops:
             return words
         await self._store.write(lambda tx: self._ledger.event_row(tx, "session", "words_withheld", session_id))
         return _WITHHELD

@@ -9,6 +9,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Exchange, Message, MessageKind, Session
 from node.core.screen import Field
+from node.core.screen_credentials import all_without_credentials
 from node.core.transfer import Attachment
 
 
@@ -153,6 +154,13 @@ def with_texts(command: Command, change: Callable[[str], str]) -> Command:
             return replace(command, reason=change(reason))
         case Ask(text=text) | Report(text=text) | Answer(text=text) | Steer(text=text):
             return replace(command, text=change(text))
+
+
+def without_credentials_in(command: Command) -> Command:
+    """The command with a mark in the place of each credential in its texts."""
+    given = tuple(field.text for field in _texts_of(command))
+    cleaned = dict(zip(given, all_without_credentials(given), strict=True))
+    return with_texts(command, lambda text: cleaned.get(text, text))
 
 
 def fields_of(command: Command, files: Sequence[Attachment] = ()) -> tuple[Field, ...]:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from node.core.screen_credentials import credentials, without_credentials
+from node.core.screen_credentials import Credential, credentials, without_credentials
 from node.core.screen_disguises import disguised_passages
 from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits, passage_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
@@ -94,7 +94,7 @@ class Finding:
 class Verdict:
     """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped.
 
-    `asks` says what a held message asks for.
+    `asks` says what a held message asks for, `credentials` whether it carries one, however much else was found.
     """
 
     decision: Decision
@@ -105,11 +105,7 @@ class Verdict:
     engine: str
     version: str
     asks: tuple[str, ...] = ()
-
-    @property
-    def credentials(self) -> bool:
-        """Whether a credential was found."""
-        return any(one.family == CREDENTIAL for one in self.findings)
+    credentials: bool = False
 
     @property
     def stops(self) -> bool:
@@ -132,9 +128,10 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
     # One that is empty parts nothing: its neighbours are read next to each other.
     fields = [field for field in fields if field.text]
     joined = "\n".join(field.text for field in fields)
+    secrets = credentials(joined)
     found = [
         *_structural_hits(joined),
-        *_credential_hits(joined),
+        *_credential_hits(secrets),
         *_layer_hits(joined, scorer),
         *(passage_hits(disguised_passages(joined), "disguised", scorer) if scorer is not None else ()),
         *_seam_hits(fields),
@@ -164,6 +161,7 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         engine=ENGINE if scorer is None else f"{ENGINE}+{LEARNED}",
         version=VERSION if scorer is None else version_of(scorer),
         asks=tuple(sorted({hit.rule.partition(".")[2] for hit in asked})) if decision is Decision.HOLD else (),
+        credentials=bool(secrets),
     )
 
 
@@ -189,8 +187,8 @@ def _structural_hits(joined: str) -> Iterator[Hit]:
         yield Hit(rule=run.rule, start=run.start, end=run.end, weight=run.weight, view="raw", excerpt=excerpt)
 
 
-def _credential_hits(joined: str) -> Iterator[Hit]:
-    for one in credentials(joined):
+def _credential_hits(secrets: Sequence[Credential]) -> Iterator[Hit]:
+    for one in secrets:
         # Its value is shown to nobody, the one who wrote it included: what is shown is kept.
         excerpt = f"[redacted:{one.kind}]"
         yield Hit(

@@ -7,7 +7,7 @@ and placeholders, of which documentation is full, are none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +47,14 @@ def without_credentials(text: str) -> str:
         pieces += (text[done : one.start], f"[redacted:{one.kind}]")
         done = one.end
     return "".join((*pieces, text[done:])) if pieces else text
+
+
+def all_without_credentials(texts: Sequence[str]) -> tuple[str, ...]:
+    """The same for texts that are read one after the other: of what is cut in two by the end of one, nothing stays."""
+    cleaned = tuple(map(without_credentials, texts))
+    if credentials("\n".join(text for text in cleaned if text)):
+        return tuple("[redacted]" if text else text for text in cleaned)
+    return cleaned
 
 
 def masked(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The texts in stored attachments, as a screen reads them: files that are UTF-8 and not too long. All of it blocks."""
+"""The texts in stored attachments, as a screen reads them: files that are texts and not too long. All of it blocks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import BinaryIO
 from node.core import transfer
 from node.core.limits import Limits
 from node.core.transfer import Attachment, TextFile
+
+_ODD = 10  # one character in so many may be none
 
 
 def texts_of(
@@ -52,10 +54,10 @@ def _files(one: Attachment, source: BinaryIO, limits: Limits) -> Iterator[tuple[
 
 
 def _text(data: bytes) -> str | None:
-    """The text that the bytes are, or None when they are none, or nothing."""
-    if not data or b"\0" in data:
-        return None
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    """What can be read of the bytes, or None when that is nothing, or hardly anything.
+
+    An agent reads a text with a byte in it that fits no alphabet as well as one without.
+    """
+    text = data.decode("utf-8", errors="replace")
+    odd = text.count("\ufffd") + text.count("\0")
+    return text if odd * _ODD < len(text) else None

@@ -44,6 +44,30 @@ async def test_a_request_with_a_token_is_withheld_and_the_token_kept_nowhere(tmp
         assert TOKEN.encode() not in kept
 
 
+@pytest.mark.parametrize("redacts", [True, False])
+@scenario
+async def test_a_key_that_begins_in_the_title_stays_nowhere(tmp_path: Path, *, redacts: bool) -> None:
+    body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ" * 3
+    async with running(tmp_path, redacts=redacts) as mesh:
+        alice = await mesh.seat("alice")
+        await mesh.seat("bob")
+        await alice.send(
+            Request(to="@bob", title="-----BEGIN OPENSSH PRIVATE KEY-----", text=f"{body}\nfor the deploy")
+        )
+        assert body.encode() not in stored(tmp_path)
+
+
+@scenario
+async def test_a_token_is_not_kept_for_what_else_was_found(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        alice = await mesh.seat("alice")
+        await mesh.seat("bob")
+        hidden = " x".join(chr(0xE0041) * 3 for _ in range(90))
+        receipt = await alice.send(Request(to="@bob", text=f"{hidden} and {TOKEN}"))
+        assert receipt.message.withheld
+        assert TOKEN.encode() not in stored(tmp_path)
+
+
 @scenario
 async def test_a_node_that_redacts_lets_the_rest_through(tmp_path: Path) -> None:
     async with running(tmp_path, redacts=True) as mesh:
