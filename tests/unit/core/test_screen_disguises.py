@@ -74,12 +74,15 @@ def test_the_learnt_half_sees_through_a_disguise_in_other_company(disguise: str,
         "The header is Authorization%3A%20none and the width is %10s, so nothing is decoded that matters.",
         "型番はＡＢ-１２、電源はＡＣ１００Ｖです。",
         "Der Treiber meldet 0xdeadbeef und 1337 Zeilen; sonst ist alles wie vor dem Umbau.",
-        "می‌خواهم فردا این گزارش را برای تیم بفرستم و نتیجه را بنویسم.",
     ],
 )
 def test_odd_letters_of_honest_text_are_no_disguise(text: str) -> None:
     assert not judged(text).stops
     assert list(disguised_passages(text)) == []
+
+
+def test_joiners_have_their_place_in_persian() -> None:
+    assert list(disguised_passages("می‌خواهم فردا این گزارش را برای تیم بفرستم و نتیجه را بنویسم.")) == []
 
 
 def test_runs_that_stand_together_are_one_passage_and_little_is_none() -> None:
