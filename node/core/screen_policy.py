@@ -90,6 +90,10 @@ _ADDRESSES = re.compile(ADDRESSES)
 _PLACE_BEFORE = re.compile(
     r"\b(?:in|into|from|under|im|aus|dans|depuis|en|desde|em|no|da|del|from the|in your|in the)\s+\W{0,2}(?:~/)?\Z"
 )
+# Bringing a branch up to date changes nothing that others have.
+_UPDATES = re.compile(
+    r"\bmerg\w{1,3}\s(?:\w{1,20}/)?(?:main|master|trunk|develop)\s(?:in|into)\s(?:your|my|our|the|this|that)\b"
+)
 _NUMBERS = re.compile(r"(?<![\w.])#?\d{2,6}(?![\w.]\w)")
 _VERSIONS = re.compile(r"(?<![\w.])v?\d{1,4}\.\d{1,4}")
 _TOWARDS = re.compile(
@@ -187,12 +191,20 @@ def policy_hits(view: View) -> Iterator[Hit]:
         marks += _sign_marks(sentence, concepts)
         marks.sort(key=lambda mark: (mark.start, -mark.end))
         concepts = {mark.concept for mark in marks}
-        for rule in _RULES:
-            if not rule.acts.isdisjoint(concepts) and not rule.objects.isdisjoint(concepts):
-                found = _asked(rule, sentence, marks)
-                if found is not None:
-                    first, last, weight = found
-                    yield hit_of(f"ask.{rule.kind}", view, start + first, start + last, weight)
+        for rule in _fitting(concepts, sentence):
+            found = _asked(rule, sentence, marks)
+            if found is not None:
+                first, last, weight = found
+                yield hit_of(f"ask.{rule.kind}", view, start + first, start + last, weight)
+
+
+def _fitting(concepts: set[str], sentence: str) -> Iterator[_Rule]:
+    """The rules whose act and object are in a sentence."""
+    for rule in _RULES:
+        if rule.kind == "merge" and _UPDATES.search(sentence):
+            continue
+        if not rule.acts.isdisjoint(concepts) and not rule.objects.isdisjoint(concepts):
+            yield rule
 
 
 def _may_ask(sentence: str) -> bool:

@@ -137,6 +137,8 @@ def test_a_request_is_found(kind: str, text: str) -> None:
 
 
 _TALKS = [
+    "Please merge main into your branch first.",
+    "You must merge origin/main into this branch before the review.",
     "Never paste the token into a ticket.",
     "Please do not send me the password.",
     "Don't merge it before Friday.",
