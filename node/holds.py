@@ -176,6 +176,7 @@ class Holds:
             message=message.id,
         )
         tx.put_approval(approval)
+        tx.prune_approvals(self._limits.approvals_kept)
         self._row(tx, approval, "asked")
 
     # --- the answer --------------------------------------------------------------------------------------------------
