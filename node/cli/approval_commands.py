@@ -31,7 +31,7 @@ _DECISIONS = {
     Decision.ALWAYS: ("allowed always", Tone.WARN),
     Decision.DENIED: ("denied", Tone.BAD),
     Decision.USED: ("allowed once, used", Tone.QUIET),
-    Decision.EXPIRED: ("allowed once, expired unused", Tone.QUIET),
+    Decision.EXPIRED: ("withdrawn, nobody needs it any more", Tone.QUIET),
 }
 
 _all_option = click.option("-a", "--all", "decided", is_flag=True, help="Also those that are decided.")
