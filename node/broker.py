@@ -181,7 +181,7 @@ class Broker:
                 tx.put_session(session)
                 tx.put_launch(plan)
                 self._ledger.session_row(tx, session, "reserved")
-            if not judged.withheld and not judged.held:
+            if not judged.withheld and not judged.held and not given.files:
                 self._ledger.add_effects(tx, (Launch(session=session.id),))
         elif isinstance(command, Request):
             exchange = self._openings.request(tx, given.actor, command, given.exchange_id, given.origin)

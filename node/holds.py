@@ -14,7 +14,7 @@ from node.core import holds, workspace
 from node.core.approval import Approval, ApprovalKind, covers
 from node.core.approval import Decision as Answer
 from node.core.delegation import Note
-from node.core.effects import ArchiveSession, Launch
+from node.core.effects import ArchiveSession
 from node.core.limits import Limits
 from node.core.model import (
     AWAITS_APPROVAL,
@@ -25,7 +25,6 @@ from node.core.model import (
     Author,
     End,
     Exchange,
-    Kind,
     Message,
     MessageKind,
 )
@@ -219,7 +218,7 @@ class Holds:
             # Its reader is to know of the exchange first.
             return
         if exchange.reason == OPENING_HELD:
-            exchange = self._open(tx, exchange)
+            exchange = self._open(tx, exchange, message)
         self._ledger.release(tx, exchange, message, fetched=kind is ApprovalKind.MESSAGE_FILE)
         if kind is ApprovalKind.MESSAGE:
             self._ledger.answered(tx, exchange, message)
@@ -229,12 +228,12 @@ class Holds:
                     self._ledger.release(tx, exchange, behind)
                     self._ledger.outcome(tx, exchange, behind, "released", "opening")
 
-    def _open(self, tx: Tx, exchange: Exchange) -> Exchange:
-        """The worker may know of the exchange; a delegate is started."""
+    def _open(self, tx: Tx, exchange: Exchange, opening: Message) -> Exchange:
+        """The worker may know of the exchange; a delegate is started, if no files are to land first."""
         exchange = replace(exchange, reason=None)
         tx.put_exchange(exchange)
-        if exchange.kind is Kind.DELEGATION and exchange.worker.session is not None:
-            tx.add_effect(Launch(session=exchange.worker.session), self._ledger.now_us())
+        if not opening.files:
+            self._ledger.launch(tx, exchange, opening)
         return exchange
 
     def _refuse(self, tx: Tx, exchange: Exchange, message: Message, kind: ApprovalKind) -> None:

@@ -322,3 +322,24 @@ async def test_of_files_of_a_closed_exchange_nobody_is_asked(tmp_path: Path) -> 
         assert await person.asked() == ()
         assert (await at.mesh.message(receipt.message.id)).ladder.held == "withdrawn"
         assert texts(await bob.read()) == ["Never mind."]
+
+
+@pytest.mark.parametrize("answer", [Decision.ONCE, Decision.DENIED])
+@scenario
+async def test_a_delegate_is_not_started_before_the_files_of_its_brief_are_judged(
+    tmp_path: Path, answer: Decision
+) -> None:
+    async with workshop(tmp_path, screener=AskingScreener()) as at:
+        boss, person = await at.seat("boss", tmp_path), Person.at(at.mesh)
+        (tmp_path / "notes.txt").write_text(SECRET)
+        receipt = await boss.send(Delegate(title="Work", brief="See it.", tool="scripted", files=("notes.txt",)))
+        await at.launcher.launch_due()
+        assert at.terminals.started == []
+        assert not await landed(at, receipt)
+        await at.launcher.launch_due()
+        assert at.terminals.started == []
+        await person.says(answer)
+        assert await landed(at, receipt) is (answer is Decision.ONCE)
+        await at.archive_due()
+        await at.launcher.launch_due()
+        assert len(at.terminals.started) == (answer is Decision.ONCE)
