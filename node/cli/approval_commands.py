@@ -25,6 +25,7 @@ _KINDS = {
     ApprovalKind.MESSAGE: "have a message read",
     ApprovalKind.MESSAGE_FILE: "have a message and its files read",
 }
+_LASTING = "With --session or --always exactly this text passes from now on, whoever writes it."
 _DECISIONS = {
     Decision.ONCE: ("allowed once", Tone.GOOD),
     Decision.SESSION: ("allowed for this session", Tone.GOOD),
@@ -92,6 +93,8 @@ def approval_lines(approvals: Sequence[ApprovalView], now_us: int, console: Cons
         if approval.decision is Decision.PENDING:
             wanted = short(approval.id)
             lines.append(f"{_SET_IN}helio approvals allow {wanted}   or   helio approvals deny {wanted}")
+            if approval.kind.holds_message:
+                lines += (_SET_IN + row for row in fold(_LASTING, room))
     return lines
 
 
