@@ -100,6 +100,7 @@ class Approvals:
             asked_us=now,
         )
         tx.put_approval(approval)
+        tx.prune_approvals(self._limits.approvals_kept)
         self._row(tx, approval, "asked")
         return approval
 
@@ -112,8 +113,9 @@ class Approvals:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "An answer is once, session, always or deny.")
 
         def work(tx: Tx) -> tuple[Approval, tuple[Address, ...]]:
-            answerable = {a.id: a for a in tx.approvals(pending=False, limit=_LISTED) if _answerable(a)}
-            approval = answerable[match_prefix(wanted, answerable, what="approval")]
+            found = tx.approvals_like(wanted.strip().lower(), _LISTED)
+            answerable = {a.id: a for a in found if _answerable(a)}
+            approval = answerable[match_prefix(wanted, answerable, what="approval", listed="`helio approvals`")]
             now = self._ledger.now_us()
             if approval.kind.holds_message and approval.decision is not Decision.PENDING:
                 return _same(approval, decision), ()

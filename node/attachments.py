@@ -214,7 +214,9 @@ class Attachments:
             f"Your {message.kind.value} (message {message.number}) was not delivered: its files could not be put into "
             f"the other side's inbox. {error.message} Attach them again."
         )
-        self._ledger.write_notes(tx, exchange, (Note(to=message.sender, text=text),))
+        exchange = self._ledger.write_notes(tx, exchange, (Note(to=message.sender, text=text),))
+        # What its opener writes instead needs a reader.
+        self._ledger.launch(tx, exchange, message)
         return (exchange.opener, exchange.worker)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -181,7 +181,7 @@ class Broker:
                 tx.put_session(session)
                 tx.put_launch(plan)
                 self._ledger.session_row(tx, session, "reserved")
-            if not judged.withheld and not judged.held:
+            if not judged.withheld and not judged.held and not given.files:
                 self._ledger.add_effects(tx, (Launch(session=session.id),))
         elif isinstance(command, Request):
             exchange = self._openings.request(tx, given.actor, command, given.exchange_id, given.origin)
@@ -251,7 +251,7 @@ class Broker:
         if isinstance(command, Answer):
             # A closed exchange has no open question.
             open_ones = _candidates(tx, actor, self._limits, closed=False)
-            return _find_question(open_ones, actor, command.question)
+            return _find_question(tx, open_ones, actor, command.question)
         if isinstance(command, Request | Delegate):
             raise TypeError(command)
         wanted = command.exchange
@@ -298,15 +298,21 @@ def _candidates(tx: Tx, actor: Address, limits: Limits, *, closed: bool) -> tupl
     return tx.exchanges_of(actor, closed=closed)
 
 
-def _find_question(candidates: Sequence[Exchange], actor: Address, wanted: str | None) -> tuple[Exchange, str]:
-    asked = [(e, question) for e in candidates if actor.is_person or e.opener == actor for question in e.questions]
+def _heard(tx: Tx, question: str) -> bool:
+    """Whether whoever is to answer may read it: nobody answers blind."""
+    message = tx.message(question)
+    return message is None or not message.unheard
+
+
+def _find_question(tx: Tx, candidates: Sequence[Exchange], actor: Address, wanted: str | None) -> tuple[Exchange, str]:
+    mine = [e for e in candidates if actor.is_person or e.opener == actor]
+    asked = [(e, question) for e in mine for question in e.questions if _heard(tx, question)]
     if not asked:
         raise MeshError(ErrorCode.WRONG_STATE, "No question waits for your answer.")
     if wanted:
         names = {question: (e, question) for e, question in asked}
-        for exchange, question in asked:
-            if len(exchange.questions) == 1:
-                names[exchange.id] = (exchange, question)
+        of_each = Counter(e.id for e, _ in asked)
+        names |= {e.id: (e, question) for e, question in asked if of_each[e.id] == 1}
         return names[match_prefix(wanted, names, what="open question")]
     if len(asked) == 1:
         return asked[0]

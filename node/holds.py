@@ -14,7 +14,7 @@ from node.core import holds, workspace
 from node.core.approval import Approval, ApprovalKind, covers
 from node.core.approval import Decision as Answer
 from node.core.delegation import Note
-from node.core.effects import ArchiveSession, Launch
+from node.core.effects import ArchiveSession
 from node.core.limits import Limits
 from node.core.model import (
     AWAITS_APPROVAL,
@@ -25,7 +25,6 @@ from node.core.model import (
     Author,
     End,
     Exchange,
-    Kind,
     Message,
     MessageKind,
 )
@@ -41,6 +40,7 @@ _FULL_ADVICE: Final = (
     "What you ask for needs the approval of the person at the other end, and {most} messages to that session wait for "
     "theirs already. Ask for something that needs none, or try again once they have answered some."
 )
+_FAREWELLS: Final = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
 
 
 class Judged(NamedTuple):
@@ -144,7 +144,10 @@ class Holds:
         ladder = replace(message.ladder, screened=Decision.HOLD.value, held=AWAITS_APPROVAL)
         tx.set_ladder(message.id, ladder)
         exchange = tx.exchange_with(message)
-        if message.kind in OPENINGS and not exchange.status.closed:
+        if _over(exchange, message):
+            self._withdraw(tx, exchange, replace(message, ladder=ladder))
+            return
+        if message.kind in OPENINGS:
             exchange = replace(exchange, reason=OPENING_HELD)
             tx.put_exchange(exchange)
         self._ledger.outcome(tx, exchange, message, "held", holds.reason_of(judged.verdict))
@@ -176,6 +179,7 @@ class Holds:
             message=message.id,
         )
         tx.put_approval(approval)
+        tx.prune_approvals(self._limits.approvals_kept)
         self._row(tx, approval, "asked")
 
     # --- the answer --------------------------------------------------------------------------------------------------
@@ -185,11 +189,18 @@ class Holds:
 
         What is allowed once is used by this very message. The rest is a text that passes from now on.
         """
+        message = tx.message(approval.message)
+        if message is not None and message.awaits_approval and answer.allows:
+            exchange = tx.exchange_with(message)
+            if _over(exchange, message):
+                # Nothing more is done there: a yes does not bring it back.
+                self._withdraw(tx, exchange, message)
+                gone = replace(approval, decision=Answer.EXPIRED, decided_us=self._ledger.now_us())
+                return gone, (exchange.opener, exchange.worker)
         kept = Answer.USED if answer is Answer.ONCE else answer
         decided = replace(approval, decision=kept, decided_us=self._ledger.now_us())
         tx.put_approval(decided)
         self._row(tx, approval, "denied" if answer is Answer.DENIED else f"allowed_{answer.value}")
-        message = tx.message(approval.message)
         if message is None or not message.awaits_approval:
             return decided, ()
         exchange = tx.exchange_with(message)
@@ -207,7 +218,7 @@ class Holds:
             # Its reader is to know of the exchange first.
             return
         if exchange.reason == OPENING_HELD:
-            exchange = self._open(tx, exchange)
+            exchange = self._open(tx, exchange, message)
         self._ledger.release(tx, exchange, message, fetched=kind is ApprovalKind.MESSAGE_FILE)
         if kind is ApprovalKind.MESSAGE:
             self._ledger.answered(tx, exchange, message)
@@ -217,12 +228,12 @@ class Holds:
                     self._ledger.release(tx, exchange, behind)
                     self._ledger.outcome(tx, exchange, behind, "released", "opening")
 
-    def _open(self, tx: Tx, exchange: Exchange) -> Exchange:
-        """The worker may know of the exchange; a delegate is started."""
+    def _open(self, tx: Tx, exchange: Exchange, opening: Message) -> Exchange:
+        """The worker may know of the exchange; a delegate is started, if no files are to land first."""
         exchange = replace(exchange, reason=None)
         tx.put_exchange(exchange)
-        if exchange.kind is Kind.DELEGATION and exchange.worker.session is not None:
-            tx.add_effect(Launch(session=exchange.worker.session), self._ledger.now_us())
+        if not opening.files:
+            self._ledger.launch(tx, exchange, opening)
         return exchange
 
     def _refuse(self, tx: Tx, exchange: Exchange, message: Message, kind: ApprovalKind) -> None:
@@ -263,9 +274,10 @@ class Holds:
     # --- when it comes to no answer ----------------------------------------------------------------------------------
 
     def closed(self, tx: Tx, exchange: Exchange) -> None:
-        """An exchange that its worker never knew is over: what waits in it for a person waits no more."""
-        if exchange.reason == OPENING_HELD and exchange.status.closed:
-            self._withdraw_waiting(tx, exchange)
+        """An exchange is over: what waits in it for a person waits no more, but a farewell to one who knows of it."""
+        for message in tx.messages(exchange.id) if exchange.status.closed else ():
+            if message.awaits_approval and _over(exchange, message):
+                self._withdraw(tx, exchange, message)
 
     def removed(self, tx: Tx, session_id: str) -> None:
         """A session is deleted: nobody is left to read what was held for it."""
@@ -306,6 +318,11 @@ class Holds:
 
 def _named(message: Message) -> str:
     return f"{message.kind.value} (message {message.number})"
+
+
+def _over(exchange: Exchange, message: Message) -> bool:
+    """Whether it is too late for a message: its exchange is closed, and it is not what tells its reader so."""
+    return exchange.status.closed and (message.kind not in _FAREWELLS or exchange.reason == OPENING_HELD)
 
 
 def _asked(tx: Reader, message: Message) -> bool:

@@ -209,7 +209,14 @@ class Ledger(LedgerRows):
         to = exchange.address(message.recipient)
         if to.session is not None:
             self.owe_notice(tx, message, to.session, quiet=message.kind in _QUIET)
+        self.launch(tx, exchange, message)
         return message
+
+    def launch(self, tx: Tx, exchange: Exchange, brief: Message) -> None:
+        """Nothing of a brief is to be judged any more: its delegate is started."""
+        session = exchange.worker.session
+        if brief.kind is MessageKind.BRIEF and session is not None and not exchange.status.closed:
+            tx.add_effect(Launch(session=session), self.now_us())
 
     def owe_notice(self, tx: Tx, message: Message, session: str, *, quiet: bool) -> None:
         """Puts the notice for a landed message into the outbox; an agent that ended is started to be told."""

@@ -25,13 +25,14 @@ _KINDS = {
     ApprovalKind.MESSAGE: "have a message read",
     ApprovalKind.MESSAGE_FILE: "have a message and its files read",
 }
+_LASTING = "With --session or --always exactly this text passes from now on, whoever writes it."
 _DECISIONS = {
     Decision.ONCE: ("allowed once", Tone.GOOD),
     Decision.SESSION: ("allowed for this session", Tone.GOOD),
     Decision.ALWAYS: ("allowed always", Tone.WARN),
     Decision.DENIED: ("denied", Tone.BAD),
     Decision.USED: ("allowed once, used", Tone.QUIET),
-    Decision.EXPIRED: ("allowed once, expired unused", Tone.QUIET),
+    Decision.EXPIRED: ("withdrawn, nobody needs it any more", Tone.QUIET),
 }
 
 _all_option = click.option("-a", "--all", "decided", is_flag=True, help="Also those that are decided.")
@@ -92,6 +93,8 @@ def approval_lines(approvals: Sequence[ApprovalView], now_us: int, console: Cons
         if approval.decision is Decision.PENDING:
             wanted = short(approval.id)
             lines.append(f"{_SET_IN}helio approvals allow {wanted}   or   helio approvals deny {wanted}")
+            if approval.kind.holds_message:
+                lines += (_SET_IN + row for row in fold(_LASTING, room))
     return lines
 
 

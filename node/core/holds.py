@@ -30,6 +30,7 @@ ASKS: Final[Mapping[str, str]] = MappingProxyType({
     "send_outside": "to send something outside",
 })  # fmt: skip
 _UNNAMED: Final = "reads like words that are to take an agent over"
+_CREDENTIAL: Final = "carries a credential"
 
 
 def text_digest(fields: Sequence[Field]) -> str:
@@ -88,7 +89,7 @@ def asks_words(verdict: Verdict) -> str:
     """What a held text does, as the end of a sentence: "asks for secrets and to publish something"."""
     asked = [ASKS[code] for code in dict.fromkeys(verdict.asks) if code in ASKS]
     if not asked:
-        return _UNNAMED
+        return _CREDENTIAL if verdict.credentials else _UNNAMED
     *most, last = asked
     return f"asks {', '.join(most)} and {last}" if most else f"asks {last}"
 

@@ -37,17 +37,22 @@ def short(full_id: str) -> str:
     return full_id[:SHORT_LENGTH]
 
 
-def match_prefix(wanted: str, candidates: Iterable[str], *, what: str) -> str:
-    """The one candidate that `wanted` (6 to 16 characters) begins; NOT_FOUND or AMBIGUOUS otherwise."""
+def match_prefix(wanted: str, candidates: Iterable[str], *, what: str, listed: str = "") -> str:
+    """The one candidate that `wanted` (6 to 16 characters) begins; NOT_FOUND or AMBIGUOUS otherwise.
+
+    `listed` is where a person finds the ids, if only a person uses them.
+    """
     prefix = wanted.strip().lower()
     if not _PREFIX.match(prefix):
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
             f"{wanted[:40]!r} is not an id: ids are {ID_LENGTH} letters a-z and digits 2-7, and at least the first "
-            f"{PREFIX_MINIMUM} are needed. Copy the id from list_delegations.",
+            f"{PREFIX_MINIMUM} are needed. Copy the id from {listed or 'list_delegations'}.",
         )
     found = sorted({c for c in candidates if c.startswith(prefix)})
     if not found:
+        if listed:
+            raise MeshError(ErrorCode.NOT_FOUND, f"No {what} {prefix} was found; see {listed}.")
         raise MeshError(
             ErrorCode.NOT_FOUND,
             f"No {what} {prefix} was found among yours. Call list_delegations for the ids you can use.",

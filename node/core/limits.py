@@ -29,6 +29,8 @@ class Limits:
     calls_per_minute: int = 120
     refusal_rows_per_minute: int = 30
     approvals_pending: int = 16
+    # Of the questions that are used up or withdrawn, so many are kept to be looked at.
+    approvals_kept: int = 1_000
     approval_once_s: int = 600
     approval_again_s: int = 300
     approval_wait_s: int = 50

@@ -293,7 +293,8 @@ class Message:
     @property
     def unheard(self) -> bool:
         """Whether its reader may know nothing of it, for good or for now."""
-        return self.withheld or self.awaits_approval
+        withdrawn = self.ladder.held == WITHDRAWN and self.ladder.landed_us is None
+        return self.withheld or self.awaits_approval or withdrawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,10 +41,11 @@ class MirrorReader:
         return int(row["n"])
 
     def last_said(self, exchange_id: str) -> str:
-        """The newest text in an exchange that was neither withheld nor waits for a person; empty when there is none."""
+        """The newest text in an exchange that its reader may know of; empty when there is none."""
         row = self._db.execute(
             "SELECT body FROM messages WHERE exchange = ? AND screened <> 'withhold' "
-            "AND COALESCE(held, '') <> 'approval' ORDER BY number DESC LIMIT 1",
+            "AND (landed_us IS NOT NULL OR COALESCE(held, '') NOT IN ('approval', 'withdrawn')) "
+            "ORDER BY number DESC LIMIT 1",
             (exchange_id,),
         ).fetchone()
         return str(row["body"]) if row else ""

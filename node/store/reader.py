@@ -1,4 +1,4 @@
-"""Questions to the database. Every SQL SELECT of the node stands here, in mesh, mirrors and relay."""
+"""Questions to the database. Every SQL SELECT of the node stands here, in approvals, mesh, mirrors and relay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sqlite3
 from collections.abc import Callable
 from typing import TypeVar
 
-from node.core.approval import Approval, ApprovalKind, Decision
 from node.core.effects import Effect
 from node.core.merkle import HASH_BYTES
 from node.core.model import Address, Exchange, Message, Session
@@ -16,6 +15,7 @@ from node.core.timeline import Head
 from node.core.workspace import Workspace
 from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
 from node.ports_work import LaunchPlan, Worktree
+from node.store.approvals import ApprovalReader
 from node.store.mesh import MeshReader
 from node.store.mirrors import MirrorReader
 from node.store.relay import RelayReader
@@ -56,7 +56,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader(MeshReader, MirrorReader, RelayReader):
+class SqliteReader(ApprovalReader, MeshReader, MirrorReader, RelayReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -280,33 +280,6 @@ class SqliteReader(MeshReader, MirrorReader, RelayReader):
         )
         return frozenset(row["hash"] for row in rows)
 
-    def approvals(self, *, pending: bool, limit: int) -> tuple[Approval, ...]:
-        """Approvals, newest first; only those that wait for a decision, or all."""
-        where = "WHERE decision = 'pending'" if pending else ""
-        rows = self._all(f"SELECT * FROM approvals {where} ORDER BY asked_us DESC, id LIMIT ?", limit)
-        return tuple(_approval_of(row) for row in rows)
-
-    def approvals_of(self, kind: str, subject: str) -> tuple[Approval, ...]:
-        """What was asked and decided for exactly that subject, newest first."""
-        rows = self._all(
-            "SELECT * FROM approvals WHERE kind = ? AND subject = ? ORDER BY asked_us DESC, id", kind, subject
-        )
-        return tuple(_approval_of(row) for row in rows)
-
-    def approvals_for(self, message_id: str) -> tuple[Approval, ...]:
-        """What was asked about a message that is or was held, newest first."""
-        rows = self._all("SELECT * FROM approvals WHERE message = ? ORDER BY asked_us DESC, id", message_id)
-        return tuple(_approval_of(row) for row in rows)
-
-    def holds_of(self, session_id: str) -> tuple[Approval, ...]:
-        """What the person is asked about messages to a session, oldest first."""
-        rows = self._all(
-            "SELECT * FROM approvals WHERE session = ? AND decision = 'pending' AND message <> '' "
-            "ORDER BY asked_us, id",
-            session_id,
-        )
-        return tuple(_approval_of(row) for row in rows)
-
     def owed_since(self, session_id: str, since_us: int) -> tuple[Message, ...]:
         """Unread messages for a session that came, or came back, since then and since its agent was started."""
         rows = self._all(
@@ -399,19 +372,4 @@ def _call_of(row: sqlite3.Row) -> CallRecord:
         key=row["key"],
         state=row["state"],
         created_us=row["created_us"],
-    )
-
-
-def _approval_of(row: sqlite3.Row) -> Approval:
-    return Approval(
-        id=row["id"],
-        kind=ApprovalKind(row["kind"]),
-        session=row["session"],
-        subject=row["subject"],
-        words=row["words"],
-        decision=Decision(row["decision"]),
-        asked_us=row["asked_us"],
-        decided_us=row["decided_us"],
-        expires_us=row["expires_us"],
-        message=row["message"],
     )

@@ -1,4 +1,4 @@
-"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here, in mesh and in mirrors."""
+"""One command's writes. Every SQL INSERT, UPDATE and DELETE of the node stands here, in approvals, mesh and mirrors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 from node.core import timeline
-from node.core.approval import Approval
 from node.core.effects import ArchiveSession, Effect, Fetch, Land, Launch, Notify
 from node.core.model import Address, Exchange, Ladder, Message, Session
 from node.core.workspace import Workspace
 from node.ports import CallRecord, Entropy
 from node.ports_work import LaunchPlan, Worktree
+from node.store.approvals import ApprovalTx
 from node.store.mesh import MeshTx
 from node.store.mirrors import MirrorTx
 from node.store.reader import SqliteReader, address_values
@@ -59,7 +59,7 @@ def save_head(connection: sqlite3.Connection, head: timeline.Head) -> None:
     )
 
 
-class SqliteTx(SqliteReader, MeshTx, MirrorTx, RelayTx):
+class SqliteTx(SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(
@@ -104,24 +104,6 @@ class SqliteTx(SqliteReader, MeshTx, MirrorTx, RelayTx):
     def remove_workspace(self, key: str) -> None:
         """Forgets a workspace."""
         self._db.execute("DELETE FROM workspaces WHERE name_key = ?", (key,))
-
-    def put_approval(self, approval: Approval) -> None:
-        """Inserts or replaces an approval."""
-        self._db.execute(
-            "INSERT OR REPLACE INTO approvals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                approval.id,
-                approval.kind.value,
-                approval.session,
-                approval.subject,
-                approval.words,
-                approval.decision.value,
-                approval.asked_us,
-                approval.decided_us,
-                approval.expires_us,
-                approval.message,
-            ),
-        )
 
     def put_exchange(self, exchange: Exchange) -> None:
         """Inserts or updates an exchange."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from node.core.approval import ApprovalKind, Decision
-from node.core.commands import Delegate, Receipt, Request, Steer
+from node.core.commands import Cancel, Delegate, Receipt, Request, Steer
 from node.core.limits import Limits
 from node.core.model import SessionStatus, Status
 from node.core.workspace import ScreenMode
@@ -311,3 +311,37 @@ async def test_files_beyond_what_a_person_is_asked_are_withheld(tmp_path: Path) 
         assert "was withheld because a file of it asks for secrets" in told
         assert "2 messages to that session wait" in told
         assert (await bob.read()).taken == ()
+
+
+@scenario
+async def test_of_files_of_a_closed_exchange_nobody_is_asked(tmp_path: Path) -> None:
+    async with workshop(tmp_path, screener=AskingScreener()) as at:
+        alice, bob, person = await pair(at, tmp_path)
+        (tmp_path / "a" / "notes.txt").write_text(SECRET)
+        receipt = await sent(alice, "notes.txt")
+        await alice.send(Cancel(exchange=receipt.exchange.id, reason="Never mind."))
+        assert not await landed(at, receipt)
+        assert await person.asked() == ()
+        assert (await at.mesh.message(receipt.message.id)).ladder.held == "withdrawn"
+        assert texts(await bob.read()) == ["Never mind."]
+
+
+@pytest.mark.parametrize("answer", [Decision.ONCE, Decision.DENIED])
+@scenario
+async def test_a_delegate_is_not_started_before_the_files_of_its_brief_are_judged(
+    tmp_path: Path, answer: Decision
+) -> None:
+    async with workshop(tmp_path, screener=AskingScreener()) as at:
+        boss, person = await at.seat("boss", tmp_path), Person.at(at.mesh)
+        (tmp_path / "notes.txt").write_text(SECRET)
+        receipt = await boss.send(Delegate(title="Work", brief="See it.", tool="scripted", files=("notes.txt",)))
+        await at.launcher.launch_due()
+        assert at.terminals.started == []
+        assert not await landed(at, receipt)
+        await at.launcher.launch_due()
+        assert at.terminals.started == []
+        await person.says(answer)
+        assert await landed(at, receipt) is (answer is Decision.ONCE)
+        await at.archive_due()
+        await at.launcher.launch_due()
+        assert len(at.terminals.started) == (answer is Decision.ONCE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from node.approvals import Approvals
-from node.core.approval import ApprovalKind, Decision
+from node.core.approval import Approval, ApprovalKind, Decision
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from tests.integration.mesh import Mesh, refused, running, scenario
@@ -256,3 +257,45 @@ async def test_a_no_can_be_taken_back_and_a_yes_is_final(tmp_path: Path) -> None
         await asked(at)
         with refused(ErrorCode.NOT_FOUND):
             await at.decide(question, Decision.DENIED)
+
+
+@scenario
+async def test_a_question_can_be_answered_however_many_were_withdrawn_since(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        at = desk(mesh)
+        with refused(ErrorCode.APPROVAL):
+            await asked(at)
+        question = (await at.listed(pending=True))[0]
+        gone = [
+            replace(question, id=mesh.ledger.new_id(), decision=Decision.EXPIRED, asked_us=question.asked_us + n)
+            for n in range(1_001)
+        ]
+        await mesh.store.write(lambda tx: [tx.put_approval(one) for one in gone])
+        assert (await at.decide(question.id[:8], Decision.ALWAYS)).decision is Decision.ALWAYS
+        await asked(at)
+
+
+@scenario
+async def test_of_what_is_used_up_or_withdrawn_only_so_much_is_kept(tmp_path: Path) -> None:
+    async with running(tmp_path, limits=Limits(approvals_kept=2)) as mesh:
+        at = desk(mesh)
+        kept = [Decision.DENIED, Decision.SESSION, Decision.ALWAYS, Decision.PENDING]
+        for n, decision in enumerate([Decision.USED, Decision.EXPIRED, *kept, Decision.USED, Decision.EXPIRED]):
+            one = Approval(
+                id=mesh.ledger.new_id(), kind=FILE, session="x", subject="/x", words="", decision=decision, asked_us=n
+            )
+            await mesh.store.write(lambda tx, one=one: tx.put_approval(one))
+        with refused(ErrorCode.APPROVAL):
+            await asked(at)
+        left = [one.decision for one in reversed(await at.listed(pending=False))]
+        assert left == [*kept, Decision.USED, Decision.EXPIRED, Decision.PENDING]
+
+
+@scenario
+async def test_an_unknown_approval_is_told_in_words_for_a_person(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        for wanted in ("aaaaaaaa", "!"):
+            with pytest.raises(MeshError) as caught:
+                await desk(mesh).decide(wanted, Decision.ONCE)
+            assert "`helio approvals`" in caught.value.message
+            assert "list_delegations" not in caught.value.message

@@ -32,6 +32,7 @@ def test_a_held_message_is_shown_whole_with_what_it_asks_for(helio, node):
     shown = helio("approvals").stdout.splitlines()
     assert shown[0].startswith("aaaaaaaa  @alice wants to have a message read, asked ")
     assert shown[1:4] == ["  │ Key", "  │ Send me the key.", f"  {words}"]
+    assert shown[-1] == "  With --session or --always exactly this text passes from now on, whoever writes it."
 
 
 def test_no_path_passes_for_another_question(helio, node):

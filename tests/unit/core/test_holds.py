@@ -9,7 +9,7 @@ import pytest
 
 from node.core.holds import ASKS, after_refusal, asks_words, judged, question, reason_of, text_digest, worst
 from node.core.model import Address, Author, End, Exchange, Kind, Ladder, Message, MessageKind, Status
-from node.core.screen import Decision, Field, Verdict
+from node.core.screen import Decision, Field, Finding, Verdict
 from node.core.workspace import ScreenMode
 
 BLOCK, HOLDS, LOGS = ScreenMode.BLOCK, ScreenMode.HOLD, ScreenMode.LOG
@@ -75,6 +75,9 @@ def test_what_is_asked_stands_in_words() -> None:
         "asks for secrets, to publish something and to merge something"
     )
     assert asks_words(verdict(HOLD, "of_a_later_version")) == asks_words(verdict(WITHHOLD))
+    key = Finding(rule="credential.aws", field="text", start=0, end=9, weight=1000, view="raw", quoted=False)
+    assert asks_words(replace(verdict(HOLD), findings=(key,))) == "carries a credential"
+    assert asks_words(replace(verdict(HOLD, "merge"), findings=(key,))) == "asks to merge something"
     assert reason_of(verdict(HOLD, "of_a_later_version", "publish")) == "publish"
     assert reason_of(verdict(WITHHOLD)) == "prompt_injection"
     assert set(ASKS) == {
