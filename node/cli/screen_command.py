@@ -120,8 +120,8 @@ def explain_command(*, file: Path, in_json: bool) -> None:
         return
     console = Console.of_streams()
     console.say(
-        f"{why.verdict.decision.value}, score {why.verdict.score / 1000:.2f}. Withheld from an injection score of "
-        f"{why.withhold_at / 1000:.2f} on, held from an asking score of {why.hold_at / 1000:.2f} on."
+        f"{why.verdict.decision.value}, score {why.verdict.score / 1000:.2f} (withheld from 0.70 on; the learnt half's "
+        f"line, an injection of {why.withhold_at / 1000:.2f}, counts as that). These decided:"
     )
     for finding in why.verdict.findings:
         console.say(f"{_SET_IN}{finding.rule} {finding.weight / 1000:.2f} in {finding.view}, at {finding.start}")

@@ -39,11 +39,10 @@ class LayerTold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """`withhold_at` and `hold_at` are the lines (per mille) that the scorer's two numbers are held against."""
+    """`withhold_at` is the line (per mille) that the scorer's injection score is held against."""
 
     verdict: Verdict
     withhold_at: int
-    hold_at: int
     layers: tuple[LayerTold, ...]
     left_out: int
 
@@ -77,7 +76,6 @@ def explained(fields: Sequence[Field], scorer: Scorer) -> Explained:
     return Explained(
         verdict=screen(fields, scorer),
         withhold_at=scorer.withhold_at,
-        hold_at=scorer.hold_at,
         layers=tuple(told),
         left_out=left_out,
     )

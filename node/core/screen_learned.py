@@ -21,33 +21,33 @@ _LEAST: Final = 300
 # The scorer takes one text in a hundred for hostile. Of what somebody took the trouble to disguise far more is: so much
 # is added to its logit.
 DISGUISED: Final = 8.0
-# Shorter ones are names, hashes and numbers that happen to decode to something.
-_LETTERS: Final = 12
+# What has fewer says nothing that could be learnt: a name, a number, a yes. A sign of a script without blanks counts as
+# a part of a word.
+_LETTERS: Final = 20
+_WORD_SIGNS: Final = 3
 
 
 def learned_hits(view: View, scorer: Scorer) -> Iterator[Hit]:
-    """How much the view reads like an attack, and how much it asks for; nothing for what reads like neither.
+    """How much the view reads like an attack; nothing for what does not.
 
     What was decoded is judged by itself, without what stands around it.
     """
     if view.depth:
         yield from passage_hits(view.passages, view.name, scorer)
         return
+    if not _says_something(view.text):
+        return
     scored = scorer.score(view.text)
-    for family, kind, value, line, least in (
-        (LEARNED, scored.kind, scored.injection, scorer.withhold_at, _LEAST),
-        # Of what is asked for it knows little below its line, and nothing adds up with it.
-        (ASK, scored.ask_kind, scored.ask, scorer.hold_at, LINE),
-    ):
-        weight = _on_scale(value, line)
-        if weight >= least and scored.end > scored.start:
-            yield hit_of(f"{family}.{kind}", view, scored.start, scored.end, weight)
+    # What it hears of an ask is for people who want to know why: policy decides over those.
+    weight = _on_scale(scored.injection, scorer.withhold_at)
+    if weight >= _LEAST and scored.end > scored.start:
+        yield hit_of(f"{LEARNED}.{scored.kind}", view, scored.start, scored.end, weight)
 
 
 def passage_hits(passages: Iterable[Passage], name: str, scorer: Scorer) -> Iterator[Hit]:
     """How much each passage that was disguised reads like an attack."""
     for passage in passages:
-        if sum(char.isalpha() for char in passage.text) < _LETTERS:
+        if not _says_something(passage.text):
             continue
         scored = scorer.score(passage.text)
         weight = _on_scale(_moved(scored.injection, DISGUISED), scorer.withhold_at)
@@ -55,6 +55,16 @@ def passage_hits(passages: Iterable[Passage], name: str, scorer: Scorer) -> Iter
             excerpt = f"[{name}] {passage.text[:SNIPPET]}"
             rule = f"{LEARNED}.{scored.kind}"
             yield Hit(rule=rule, start=passage.start, end=passage.end, weight=weight, view=name, excerpt=excerpt)
+
+
+def _says_something(text: str) -> bool:
+    letters = 0
+    for char in text:
+        if char.isalpha():
+            letters += _WORD_SIGNS if char >= "\u2e80" else 1
+            if letters >= _LETTERS:
+                return True
+    return False
 
 
 def _moved(value: int, logits: float) -> int:

@@ -60,3 +60,10 @@ def test_talk_about_an_attack_passes_and_the_attack_does_not() -> None:
     assert verdict.decision is Decision.WITHHOLD
     assert "instruction" in verdict.snippet
     assert verdict.advice.startswith("Your text ")
+
+
+@pytest.mark.parametrize(
+    "text", ["!", "m", "ok", "LGTM", "Looks good, ship it.", "Merci beaucoup", "8080.", "了解です", "Tamam"]
+)
+def test_a_word_or_two_says_nothing_that_could_be_learnt(text: str) -> None:
+    assert screened(Classifier(), text) is Decision.RELAY

@@ -76,7 +76,7 @@ def test_what_is_asked_stands_in_words() -> None:
     )
     assert asks_words(verdict(HOLD, "of_a_later_version")) == asks_words(verdict(WITHHOLD))
     key = Finding(rule="credential.aws", field="text", start=0, end=9, weight=1000, view="raw", quoted=False)
-    assert asks_words(replace(verdict(HOLD), findings=(key,))) == "carries a credential"
+    assert asks_words(replace(verdict(HOLD), findings=(key,), credentials=True)) == "carries a credential"
     assert asks_words(replace(verdict(HOLD, "merge"), findings=(key,))) == "asks to merge something"
     assert reason_of(verdict(HOLD, "of_a_later_version", "publish")) == "publish"
     assert reason_of(verdict(WITHHOLD)) == "prompt_injection"
