@@ -11,11 +11,9 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import Address
-from node.core.timeline import Party, Row, RowKind
 from node.holds import Holds
 from node.ledger import Ledger
 from node.ports import Bells, Store, Tx
-from node.version import SOFTWARE
 
 _SECOND_US = 1_000_000
 _LISTED = 1_000
@@ -63,7 +61,7 @@ class Approvals:
         for approval in found:
             if approval.decision is Decision.ONCE:
                 tx.put_approval(replace(approval, decision=Decision.USED))
-                self._row(tx, approval, "used")
+                self._ledger.approval_row(tx, approval, "used")
         return None
 
     def _find_or_ask(self, tx: Tx, kind: ApprovalKind, session: str, subject: str, words: str) -> Approval:
@@ -101,7 +99,7 @@ class Approvals:
         )
         tx.put_approval(approval)
         tx.prune_approvals(self._limits.approvals_kept)
-        self._row(tx, approval, "asked")
+        self._ledger.approval_row(tx, approval, "asked")
         return approval
 
     async def decide(self, wanted: str, decision: Decision) -> Approval:
@@ -128,7 +126,8 @@ class Approvals:
                 expires_us=now + self._limits.approval_once_s * _SECOND_US,
             )
             tx.put_approval(decided)
-            self._row(tx, decided, "denied" if decision is Decision.DENIED else f"allowed_{decision.value}")
+            said = "denied" if decision is Decision.DENIED else f"allowed_{decision.value}"
+            self._ledger.approval_row(tx, decided, said)
             return decided, ()
 
         # By the commit itself: whoever asked for this may have gone away meanwhile.
@@ -140,21 +139,6 @@ class Approvals:
     async def listed(self, *, pending: bool) -> tuple[Approval, ...]:
         """Questions to the person, newest first."""
         return await self._store.read(lambda reader: reader.approvals(pending=pending, limit=_LISTED))
-
-    def _row(self, tx: Tx, approval: Approval, decision: str) -> None:
-        tx.append(
-            Row(
-                row=RowKind.POLICY,
-                engine="approval",
-                decision=decision,
-                reason=approval.kind.value,
-                sw=SOFTWARE,
-                msg=approval.id,
-                src=Party(node=self._ledger.node, session=approval.session),
-            ),
-            # In words: a whole commit looks like a secret and would be redacted.
-            self._ledger.side(words=approval.words),
-        )
 
 
 def _answerable(approval: Approval) -> bool:

@@ -17,7 +17,7 @@ from node.core.effects import Land
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Message
-from node.core.screen import Decision, Field, Verdict
+from node.core.screen import Field, Verdict
 from node.core.transfer import Attachment
 from node.holds import Holds
 from node.ledger import Ledger
@@ -155,7 +155,7 @@ class Attachments:
                     continue
                 field = Field(name="file", text=text)
                 verdict = await self._screener.screen((field,))
-                if verdict.decision in {Decision.HOLD, Decision.WITHHOLD}:
+                if verdict.stops:
                     flagged.append(_Flagged(name, field, verdict))
         return flagged
 
@@ -198,6 +198,7 @@ class Attachments:
         message = tx.message(effect.message)
         now = self._ledger.now_us()
         if message is None:
+            self._screened.discard(effect.message)
             tx.effect_done(outbox)
             return ()
         deadline = message.ladder.recorded_us + self._limits.landing_s * _SECOND_US

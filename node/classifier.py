@@ -9,8 +9,7 @@ from typing import Final
 
 from node import shipped
 from node.core.errors import ErrorCode, MeshError
-from node.core.screen import ENGINE, Field, Verdict, screen, version_of
-from node.core.screen_learned import LEARNED
+from node.core.screen import ENGINE_LEARNED, Field, Verdict, screen, version_of
 from node.core.screen_rules import VERSION
 from node.core.screen_scorer import Scorer
 
@@ -20,14 +19,6 @@ BUCKETS: Final = 20
 """Of the histogram of scores: each is 50 per mille wide."""
 # Up to this many characters the screen takes about as long as handing the work to a thread and back.
 _INLINE_CHARS: Final = 2_000
-
-
-class RuleScreener:
-    """Implements ports.Screener with the rules alone."""
-
-    async def screen(self, fields: Sequence[Field]) -> Verdict:
-        """The verdict over all fields together."""
-        return await _screened(fields, None)
 
 
 class Classifier:
@@ -49,7 +40,7 @@ class Classifier:
     @property
     def engine(self) -> str:
         """Its code, as rows of the timeline have it."""
-        return f"{ENGINE}+{LEARNED}"
+        return ENGINE_LEARNED
 
     @property
     def version(self) -> str:
@@ -60,12 +51,9 @@ class Classifier:
         """The verdict over all fields together; SCANNER_UNAVAILABLE when it cannot be had."""
         if self._scorer is None:
             raise self._why or MeshError(ErrorCode.SCANNER_UNAVAILABLE, "The screen does not work.")
-        verdict = await _screened(fields, self._scorer)
+        if sum(len(field.text) for field in fields) <= _INLINE_CHARS:
+            verdict = screen(fields, self._scorer)
+        else:
+            verdict = await asyncio.to_thread(screen, fields, self._scorer)
         self.scores[min(BUCKETS - 1, verdict.score * BUCKETS // 1000)] += 1
         return verdict
-
-
-async def _screened(fields: Sequence[Field], scorer: Scorer | None) -> Verdict:
-    if sum(len(field.text) for field in fields) <= _INLINE_CHARS:
-        return screen(fields, scorer)
-    return await asyncio.to_thread(screen, fields, scorer)

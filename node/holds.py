@@ -29,12 +29,10 @@ from node.core.model import (
     MessageKind,
 )
 from node.core.screen import Decision, Field, Verdict
-from node.core.timeline import Party, Row, RowKind
 from node.core.workspace import ScreenMode
 from node.labels import label_of
-from node.ledger import OPENINGS, SNIPPET_CHARS, Draft, Ledger
+from node.ledger import OPENINGS, Draft, Ledger
 from node.ports import Reader, Tx
-from node.version import SOFTWARE
 
 _FULL_ADVICE: Final = (
     "What you ask for needs the approval of the person at the other end, and {most} messages to that session wait for "
@@ -86,7 +84,7 @@ class Holds:
         What goes to another node or to a person is decided by the mode of the workspace that it comes from. `place` is
         the workspace of a reader of whom there is no record yet.
         """
-        if verdict.decision not in {Decision.HOLD, Decision.WITHHOLD}:
+        if not verdict.stops:
             return Judged(verdict, None)
         to = exchange.address(sender.other)
         to_here = to.session is not None and not self._ledger.is_far(to)
@@ -167,7 +165,7 @@ class Holds:
         to = exchange.address(message.recipient)
         sender = label_of(tx, exchange.address(message.sender), message.author)
         recipient = label_of(tx, to, Author.SESSION)
-        shown = replace(verdict, snippet=verdict.snippet[:SNIPPET_CHARS])
+        shown = replace(verdict, snippet=verdict.snippet[: holds.SNIPPET_CHARS])
         approval = Approval(
             id=self._ledger.new_id(),
             kind=kind,
@@ -180,7 +178,7 @@ class Holds:
         )
         tx.put_approval(approval)
         tx.prune_approvals(self._limits.approvals_kept)
-        self._row(tx, approval, "asked")
+        self._ledger.approval_row(tx, approval, "asked")
 
     # --- the answer --------------------------------------------------------------------------------------------------
 
@@ -200,7 +198,7 @@ class Holds:
         kept = Answer.USED if answer is Answer.ONCE else answer
         decided = replace(approval, decision=kept, decided_us=self._ledger.now_us())
         tx.put_approval(decided)
-        self._row(tx, approval, "denied" if answer is Answer.DENIED else f"allowed_{answer.value}")
+        self._ledger.approval_row(tx, approval, "denied" if answer is Answer.DENIED else f"allowed_{answer.value}")
         if message is None or not message.awaits_approval:
             return decided, ()
         exchange = tx.exchange_with(message)
@@ -298,22 +296,7 @@ class Holds:
         for approval in tx.approvals_for(message.id):
             if approval.decision is Answer.PENDING:
                 tx.put_approval(replace(approval, decision=Answer.EXPIRED, decided_us=now))
-                self._row(tx, approval, "withdrawn")
-
-    def _row(self, tx: Tx, approval: Approval, decision: str) -> None:
-        """The row of a question; its words quote the message, so they are not beside it."""
-        tx.append(
-            Row(
-                row=RowKind.POLICY,
-                engine="approval",
-                decision=decision,
-                reason=approval.kind.value,
-                sw=SOFTWARE,
-                msg=approval.message,
-                src=Party(node=self._ledger.node, session=approval.session),
-                extra={"approval": approval.id},
-            )
-        )
+                self._ledger.approval_row(tx, approval, "withdrawn")
 
 
 def _named(message: Message) -> str:

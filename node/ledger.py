@@ -35,7 +35,6 @@ from node.ledger_rows import LedgerRows, engine_of, side_text, texts_of
 from node.ports import Clock, Entropy, Reader, Tx
 from node.version import SOFTWARE
 
-SNIPPET_CHARS = 300
 NOTICE_GRACE_US = 1_000_000
 """A waiting call takes a message at once; only what nobody took by then is worth a notice."""
 
@@ -107,7 +106,7 @@ class Ledger(LedgerRows):
             title=draft.title,
             text=draft.text,
             reply_to=draft.reply_to,
-            snippet=draft.verdict.snippet[:SNIPPET_CHARS] if draft.verdict and (withheld or held) else "",
+            snippet=draft.verdict.snippet[: holds.SNIPPET_CHARS] if draft.verdict and (withheld or held) else "",
             advice=_advice(draft.verdict),
             ladder=Ladder(
                 recorded_us=now,
@@ -354,7 +353,7 @@ def _decision(message: Message, verdict: Verdict | None) -> tuple[str, str | Non
 
 def _advice(verdict: Verdict | None) -> str:
     """What the sender of a withheld message is to do; of a held one, what it does."""
-    if verdict is None or verdict.decision not in {Decision.WITHHOLD, Decision.HOLD}:
+    if verdict is None or not verdict.stops:
         return ""
     return verdict.advice if verdict.decision is Decision.WITHHOLD else holds.asks_words(verdict)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from node.core.approval import Approval
 from node.core.canonical import JsonValue
 from node.core.mesh import Peer
 from node.core.model import Address, Kind, Session
@@ -67,6 +68,21 @@ class LedgerRows:
         party = Party(node=self.node, role="person")
         row = Row(row=RowKind.POLICY, engine=engine, decision=decision, sw=SOFTWARE, src=party)
         tx.append(row, texts_of(name=name))
+
+    def approval_row(self, tx: Tx, approval: Approval, decision: str) -> None:
+        """The row of a question to the person; what it asks is beside it, unless that quotes a held message."""
+        row = Row(
+            row=RowKind.POLICY,
+            engine="approval",
+            decision=decision,
+            reason=approval.kind.value,
+            sw=SOFTWARE,
+            msg=approval.message or approval.id,
+            src=Party(node=self.node, session=approval.session),
+            extra={"approval": approval.id},
+        )
+        # In words: a whole commit looks like a secret and would be redacted.
+        tx.append(row, () if approval.kind.holds_message else texts_of(words=approval.words))
 
     def peer_row(
         self,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from node import identity
-from node.classifier import RuleScreener
 from node.config import MeshConfig
 from node.core.lan import Interface
 from node.core.limits import Limits
@@ -25,6 +24,7 @@ from tests.integration.mesh import Mesh as Heart
 from tests.integration.mesh import running
 from tests.pairing_nodes import FragileStore
 from tests.peer_twin import ShiftedClock
+from tests.rule_screener import RuleScreener
 
 # At ports of its own: other nodes may be at work on this machine.
 QUIET = MeshConfig(host="127.0.0.1", port=0, pairing_port=0)

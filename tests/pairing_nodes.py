@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from node.classifier import RuleScreener
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
@@ -33,6 +32,7 @@ from node.ports_mesh import PairingWire, PairingWish
 from node.rpc_pairing import PairingNet
 from tests.integration.mesh import CountedEntropy, Mesh
 from tests.peer_book import certificate
+from tests.rule_screener import RuleScreener
 
 T = TypeVar("T")
 

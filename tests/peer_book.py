@@ -10,12 +10,12 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from node import certificates, identity
-from node.classifier import RuleScreener
 from node.core.mesh import Grant, Paired, Peer
 from node.core.rotation import Step
 from node.identity import Identity
 from node.peers import Peers
 from tests.integration.mesh import START_US, CountedEntropy, Mesh
+from tests.rule_screener import RuleScreener
 
 REQUEST, PANEL, TIMELINE = Grant.REQUEST, Grant.MIRROR_PANEL, Grant.MIRROR_TIMELINE
 NONE: frozenset[Grant] = frozenset()

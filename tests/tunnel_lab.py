@@ -12,7 +12,6 @@ from itertools import permutations
 from pathlib import Path
 
 from node.changes import Changes
-from node.classifier import RuleScreener
 from node.core.errors import ErrorCode, MeshError
 from node.core.ids import make_id
 from node.core.limits import Limits
@@ -28,6 +27,7 @@ from node.ports import Screener
 from node.rpc_client import LinkKeeper
 from tests.integration.mesh import Agent, CountedEntropy, ManualClock, Mesh
 from tests.peer_twin import Person, ShiftedClock, TrustTwin, person, server_of
+from tests.rule_screener import RuleScreener
 from tests.waiting import until
 from tunnel.session.relay_client import RelayClients
 from tunnel.session.relay_server import RelayServer

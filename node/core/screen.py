@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CREDENTIAL",
     "ENGINE",
+    "ENGINE_LEARNED",
     "MAX_FINDINGS",
     "SNIPPET",
     "Decision",
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 ENGINE = "rules"
+ENGINE_LEARNED = f"{ENGINE}+{LEARNED}"
 CREDENTIAL = "credential"
 WITHHOLD_AT = LINE  # per mille
 LOG_AT = 300
@@ -158,7 +160,7 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         findings=tuple(_finding(hit, fields, field_starts) for hit in hits),
         snippet=_escaped(without_credentials(best.excerpt)) if best is not None else "",
         advice=ADVICE[best.family] if best is not None and decision is not Decision.RELAY else "",
-        engine=ENGINE if scorer is None else f"{ENGINE}+{LEARNED}",
+        engine=ENGINE if scorer is None else ENGINE_LEARNED,
         version=VERSION if scorer is None else version_of(scorer),
         asks=tuple(sorted({hit.rule.partition(".")[2] for hit in asked})) if decision is Decision.HOLD else (),
         credentials=bool(secrets),

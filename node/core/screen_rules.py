@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

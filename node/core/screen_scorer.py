@@ -99,7 +99,6 @@ class Scorer:
         self._alphabet = Alphabet(weights.classes, weights.folded)
         self._network = Network(weights)
         self._grams = GramWeights(weights.grams * np.float32(weights.gram_share))
-        self.kinds = weights.kinds
         self.version = weights.version
         self.digest = weights.digest
         self.withhold_at, self.hold_at = round(float(weights.lines[0])), round(float(weights.lines[1]))

@@ -21,7 +21,6 @@ import pytest
 
 from node.audit import Audit
 from node.broker import Broker
-from node.classifier import RuleScreener
 from node.core.canonical import JsonValue, decode
 from node.core.commands import Arrival, Command, Delegate, Receipt, Request
 from node.core.errors import ErrorCode, MeshError
@@ -49,6 +48,7 @@ from node.notices import ManyBells, Notices
 from node.ports import Call, RowFilter, Screener, Tx
 from node.ports_work import LaunchPlan
 from node.store import SqliteStore, StoreSettings
+from tests.rule_screener import RuleScreener
 from tests.waiting import until
 
 P = ParamSpec("P")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from node.classifier import RuleScreener
 from node.core import workspace as rules
 from node.core.commands import Cancel, Deliver, Steer
 from node.core.errors import ErrorCode, MeshError
@@ -14,6 +13,7 @@ from node.core.model import Exchange, Status
 from node.core.relay import Forward, ForwardResult
 from node.ingress import Ingress
 from tests.integration.mesh import Agent, refused, scenario, texts
+from tests.rule_screener import RuleScreener
 from tests.tunnel_lab import ASK, Mac, mirrored
 from tests.waiting import until
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from node.agents import ADAPTERS
 from node.approvals import Approvals
 from node.attachments import Attachments
-from node.classifier import RuleScreener
 from node.core import workspace as rules
 from node.core.commands import Delegate, Receipt
 from node.core.errors import MeshError
@@ -38,6 +37,7 @@ from node.workrooms import Workrooms
 from node.workspaces import Wrapped
 from node.worktrees import Worktrees
 from tests.integration.mesh import Agent, CountedEntropy, ManualClock, Mesh
+from tests.rule_screener import RuleScreener
 from tests.waiting import until
 
 RESUMABLE = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from node.classifier import RuleScreener
 from node.core.commands import Deliver
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
@@ -23,6 +22,7 @@ from node.sessions import Sessions
 from node.workrooms import Workrooms
 from node.workspaces import Drivers, Place
 from tests.integration.mesh import INJECTION, Mesh, refused, running, scenario, texts
+from tests.rule_screener import RuleScreener
 from tests.waiting import turn
 
 
