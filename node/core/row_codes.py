@@ -61,7 +61,6 @@ class RowDecision(StrEnum):
     FILES_FLAGGED = "files_flagged"
     FILES_UNSCREENED = "files_unscreened"
     # Of files.
-    STAGED = "staged"
     QUARANTINED = "quarantined"
     FETCHED = "fetched"
     PUSHED = "pushed"
@@ -254,6 +253,25 @@ class RowReason(StrEnum):
     OWNER_ALLOWED = "owner_allowed"
 
 
+class RowSubject(StrEnum):
+    """What a row is about, as its `kind`: a kind of message, the tool of a refused command, an end of a pairing."""
+
+    BRIEF = "brief"
+    REQUEST = "request"
+    ASK = "ask"
+    ANSWER = "answer"
+    REPORT = "report"
+    DELIVER = "deliver"
+    STEER = "steer"
+    CLOSE = "close"
+    CANCEL = "cancel"
+    NOTE = "note"
+    DELEGATE = "delegate"
+    CLOSE_DELEGATION = "close_delegation"
+    DIALER = "dialer"
+    WAITER = "waiter"
+
+
 class RowRole(StrEnum):
     """What a party of a row is, where it is not told by its session alone."""
 
@@ -276,7 +294,10 @@ class RowRule(StrEnum):
 
 
 class SideField(StrEnum):
-    """The texts beside a row, each of which is in the row as a salted commitment."""
+    """The texts beside a row, each of which is in the row as a salted commitment.
+
+    SEAL is no text for people: 16 bytes (hex) that the commitments to a message's text and files were made with.
+    """
 
     ADDRESS = "address"
     BEFORE = "before"
@@ -285,6 +306,7 @@ class SideField(StrEnum):
     PREVIEW = "preview"
     PROPOSAL = "proposal"
     RECIPIENT = "recipient"
+    SEAL = "seal"
     SENDER = "sender"
     SNIPPET = "snippet"
     TITLE = "title"
@@ -331,7 +353,7 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
     _E.CLOCK: frozenset({_D.STEPPED}),
     _E.EXPORT: frozenset({_D.EXPORTED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
     _E.FILE: frozenset({
-        _D.STAGED, _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED,
+        _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED,
         _D.EXPIRED,
     }),
     _E.GRANT: frozenset({_D.GIVEN, _D.TAKEN}),
@@ -348,7 +370,7 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
     _E.SCREENING: frozenset({_D.MODE_CHANGED, _D.VERSION_CHANGED, _D.UNAVAILABLE, _D.AVAILABLE, _D.ALLOW_ADDED}),
     _E.SESSION: frozenset({
         _D.RESERVED, _D.STARTED, _D.STARTED_FRESH, _D.RESUMED, _D.LAUNCH_FAILED, _D.ENDED, _D.NAMED, _D.RENAMED,
-        _D.ARCHIVED, _D.UNARCHIVED, _D.REMOVED, _D.WORDS_WITHHELD,
+        _D.ARCHIVED, _D.UNARCHIVED, _D.REMOVED, _D.WORDS_WITHHELD, _D.REFUSED,
     }),
     _E.TIMELINE: frozenset({_D.ERASED, _D.GAP, _D.OPENED, _D.RECOVERED, _D.REFUSED, _D.CHANGED}),
     _E.WORKSPACE: frozenset({_D.ADDED, _D.CHANGED, _D.REACH_CHANGED, _D.REMOVED}),

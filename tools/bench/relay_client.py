@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from node.changes import Changes
+from node.core.errors import ErrorCode
 from node.core.mesh import Grant, LinkState
 from node.core.model import Blocked, MessageKind
 from node.core.relay import Forward, ForwardResult, Item, Outcome, RemoteSession
@@ -129,6 +130,12 @@ class NoFiles:
     async def next_wait(self, seen: int) -> int:
         await asyncio.Event().wait()
         return seen
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        raise AssertionError(peer_id, code)
+
+    def let_in(self, peer_id: str) -> None:
+        assert peer_id == self._peer
 
 
 class OneMirror:

@@ -10,18 +10,20 @@ from node.core import row_codes
 from node.core.approval import ApprovalKind
 from node.core.approval import Decision as Answer
 from node.core.canonical import CODE
+from node.core.commands import MESSAGE_KINDS
 from node.core.errors import ErrorCode
 from node.core.holds import ASKS, INJECTION
-from node.core.model import End, Kind
+from node.core.model import End, Kind, MessageKind
 from node.core.pairing_messages import Reason as PairingReason
+from node.core.pairing_messages import Role as PairingRole
 from node.core.prompt import HeldReason
 from node.core.relay import Outcome
-from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason, RowRole, RowRule
+from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason, RowRole, RowRule, RowSubject
 from node.core.screen import CREDENTIAL
 from node.core.workspace import ScreenMode
 
 TABLES = (
-    RowEngine, RowDecision, RowReason, RowRole, RowRule, row_codes.SideField, row_codes.ExtraKey,
+    RowEngine, RowDecision, RowReason, RowSubject, RowRole, RowRule, row_codes.SideField, row_codes.ExtraKey,
 )  # fmt: skip
 
 
@@ -60,6 +62,12 @@ def test_every_outcome_of_a_forward_is_a_decision() -> None:
 
 def test_every_end_of_an_exchange_is_a_role() -> None:
     assert {end.role(kind).replace(" ", "_") for end in End for kind in Kind} <= set(RowRole)
+
+
+def test_every_message_tool_and_end_of_a_pairing_is_a_subject() -> None:
+    tools = {"request", "delegate", "ask", "report", "deliver", "answer", "steer", "close_delegation", "cancel"}
+    assert len(tools) == len(MESSAGE_KINDS)
+    assert set(RowSubject) == {*MessageKind, *PairingRole, *tools}
 
 
 def test_every_mode_of_the_screen_is_a_rule() -> None:
