@@ -21,6 +21,7 @@ from node.ledger import Ledger
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
+from node.local_api_timeline import TimelineApi
 from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, heap, paths
@@ -98,7 +99,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            audit=parts.audit,
+            timeline=TimelineApi(audit=parts.audit),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,

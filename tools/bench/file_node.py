@@ -109,7 +109,8 @@ class Everything:
         raise NotImplementedError(peer, message, sha256)
 
     async def came(self, peer: str, content: Attachment, refused: ErrorCode | None = None) -> None:
-        assert refused is None, (peer, content, refused)
+        if refused is not None:
+            raise AssertionError(peer, content, refused)
 
 
 class Counted(Parcels):

@@ -135,7 +135,8 @@ class NoFiles:
         raise AssertionError(peer_id, code)
 
     def let_in(self, peer_id: str) -> None:
-        assert peer_id == self._peer
+        if peer_id != self._peer:
+            raise AssertionError(peer_id)
 
 
 class OneMirror:

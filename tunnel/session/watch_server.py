@@ -22,9 +22,10 @@ from node.core.mesh import Grant, Peer
 from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, SideField
 from node.ledger import Ledger
 from node.ledger_rows import Extra
-from node.ports import Clock, Reader, Store, StoredRow
+from node.ports import Clock, Reader, Store
 from node.ports_mesh import Calls, Pins
 from node.ports_mirror import PanelSource
+from node.ports_timeline import StoredRow
 from node.rpc_gate import REASON, Caller, Gate, Handlers
 from tunnel import codec
 from tunnel.codec import Beat, WatchWish
