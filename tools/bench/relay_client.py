@@ -131,13 +131,6 @@ class NoFiles:
         await asyncio.Event().wait()
         return seen
 
-    async def refused(self, peer_id: str, code: ErrorCode) -> None:
-        raise AssertionError(peer_id, code)
-
-    def let_in(self, peer_id: str) -> None:
-        if peer_id != self._peer:
-            raise AssertionError(peer_id)
-
 
 class OneMirror:
     """Implements ports_mirror.ActiveMirrors for one server."""
@@ -153,6 +146,13 @@ class OneMirror:
     async def next_change(self, seen: int) -> int:
         await asyncio.Event().wait()
         return seen
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        raise AssertionError(peer_id, code)
+
+    def let_in(self, peer_id: str) -> None:
+        if peer_id != self._peer:
+            raise AssertionError(peer_id)
 
 
 class Callers:
