@@ -25,6 +25,7 @@ from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock as RowClock
+from node.door_rows import DoorRows
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
@@ -348,6 +349,7 @@ async def build(
                 door=McpServer(exchanges, grounds),
                 prove=callers.prove,
                 hook=hooks.take,
+                refused=DoorRows(store=store, ledger=ledger, limits=limits).refused,
             ),
             hooks=hooks,
             files=files,

@@ -20,6 +20,7 @@ from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason,
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock, Scan, commitment
 from node.core.workspace import ScreenMode
+from node.door_rows import DoorRows
 from node.ledger_rows import LedgerRows
 from node.store import SqliteStore, StoreSettings
 from tests.holds_stage import SECRET, asking, pair
@@ -182,6 +183,25 @@ async def test_a_file_whose_name_reads_like_a_credential_is_refused_before_anybo
                 await alice.send(Request(to="@bob", text="See it.", files=(path,)))
         assert await at.approvals.listed(pending=True) == ()
         assert {(row["decision"], row["reason"]) for row in await file_rows(at)} == {("refused", "withheld")}
+
+
+@scenario
+async def test_calls_that_nobody_is_proven_to_make_leave_rows_so_many_a_minute(tmp_path: Path) -> None:
+    limits = Limits(refusal_rows_per_minute=3)
+    async with running(tmp_path, limits=limits) as mesh:
+        alice = await mesh.seat("alice")
+        door = DoorRows(store=mesh.store, ledger=mesh.ledger, limits=limits)
+        await door.refused(ErrorCode.LIMIT, alice.session.id)
+        for _ in range(5):
+            await door.refused(ErrorCode.UNIDENTIFIED, None)
+        first, *others = await mesh.rows(engine="session", decision="refused")
+        assert (first["reason"], part(first, "from")["session"]) == ("limit", alice.session.id)
+        assert [(row["reason"], row.get("from"), row["to"]) for row in others] == 2 * [
+            ("unidentified", None, {"node": NODE})
+        ]
+        mesh.clock.advance(61)
+        await door.refused(ErrorCode.UNIDENTIFIED, None)
+        assert len(await mesh.rows(engine="session", decision="refused")) == 4
 
 
 # --- who overrode the screen ------------------------------------------------------------------------------------------
