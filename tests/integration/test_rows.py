@@ -15,10 +15,13 @@ from node.core.canonical import JsonValue, decode
 from node.core.commands import Deliver, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
+from node.core.model import MessageKind, Status
 from node.core.redact import redact
+from node.core.relay import Incoming
 from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason, RowSubject, SideField
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock, Scan, commitment
+from node.core.transfer import Attachment
 from node.core.workspace import ScreenMode
 from node.door_rows import DoorRows
 from node.ledger_rows import LedgerRows
@@ -36,7 +39,10 @@ from tests.integration.mesh import (
     running,
     scenario,
 )
+from tests.integration.test_relay_ends import incoming, told
 from tests.integration.workshop import Workshop, workshop
+from tests.tunnel_lab import QUICK, mirrored
+from tests.waiting import until
 
 Row = dict[str, JsonValue]
 SCAN = Scan(engine="rules", version="3", status="clean")
@@ -167,6 +173,42 @@ async def test_what_files_came_to_stands_in_rows_without_their_names(tmp_path: P
                 await alice.send(Request(to="@bob", text="See it.", files=("missing",)))
         # So many a minute, as of any refusal.
         assert len([one for one in await file_rows(at) if one["decision"] == "refused"]) == 2
+
+
+@scenario
+async def test_content_of_a_peer_has_a_row_when_it_is_kept_and_when_it_is_refused_for_good(tmp_path: Path) -> None:
+    sha256, huge = "ab" * 32, 2**63
+    async with mirrored(tmp_path, limits=replace(QUICK, refusal_rows_per_minute=2)) as (laptop, studio, _web, _api):
+        content = Attachment(name="", sha256=sha256, size=5, folder=False, entries=0)
+        await studio.ingress.came(laptop.id, content)
+        for code in (ErrorCode.TAMPERED, ErrorCode.UNAVAILABLE, ErrorCode.WRONG_STATE, *[ErrorCode.LIMIT] * 3):
+            await studio.ingress.came(laptop.id, replace(content, size=huge), code)
+        rows = await studio.mesh.rows(engine="file")
+        assert [(row["decision"], row.get("reason")) for row in rows] == [
+            ("quarantined", None), ("refused", "tampered"), ("refused", "limit"),
+        ]  # fmt: skip
+        assert all((row["from"], row["to"]) == ({"node": laptop.id}, {"node": studio.id}) for row in rows)
+        texts = await beside(studio.mesh, rows[0])
+        assert part(rows[0], "content")["files"] == [[commitment(bytes.fromhex(texts["seal"]), sha256), 5]]
+
+
+@scenario
+async def test_files_that_cross_a_mirror_have_rows_at_the_end_that_moves_them(tmp_path: Path) -> None:
+    async with mirrored(tmp_path) as (laptop, studio, web, api):
+        far = await web.request("@api", "Which file?")
+        await told(api, "Which file?")
+        one = Attachment(name="peculiar.txt", sha256="cd" * 32, size=7, folder=False, entries=0)
+        item = incoming(far.exchange.id, kind=MessageKind.REPORT, status=Status.WORKING, files=(one,))
+        await laptop.egress.take(studio.id, (item,))
+        assert isinstance(item.what, Incoming)
+
+        async def fetched() -> list[Row]:
+            return await laptop.mesh.rows(engine="file", message=item.what.message)  # type: ignore[union-attr]
+
+        (row,) = await until(fetched, "the row")
+        assert (row["row"], row["decision"]) == ("outcome", "fetched")
+        assert part(row, "from")["node"] == studio.id
+        assert part(row, "content")["files"][0][1] == 7  # type: ignore[index]
 
 
 @scenario
