@@ -28,12 +28,20 @@ class TimelineApi:
         """Every one of these calls by its name, behind `door`."""
         return {
             "ReadTimeline": door.stream(self._read, pb.ReadTimelineRequest, follows=lambda asked: asked.follow),
+            "ListTimelineLogs": door.unary(self._logs, pb.ListTimelineLogsRequest),
+            "GetTimelineOverview": door.unary(self._overview, pb.GetTimelineOverviewRequest),
             "VerifyTimeline": door.stream(self._verify, pb.VerifyTimelineRequest),
         }
 
     def _read(self, asked: pb.ReadTimelineRequest) -> AsyncGenerator[pb.ReadTimelineResponse, None]:
         wanted = codec.row_filter_from_wire(asked)
         return _translated(self.audit.rows(wanted, follow=asked.follow), codec.row_to_wire)
+
+    async def _logs(self, _asked: pb.ListTimelineLogsRequest) -> pb.ListTimelineLogsResponse:
+        return codec.logs_to_wire(await self.audit.logs())
+
+    async def _overview(self, asked: pb.GetTimelineOverviewRequest) -> pb.GetTimelineOverviewResponse:
+        return codec.overview_to_wire(await self.audit.overview(asked.since_us))
 
     def _verify(self, _asked: pb.VerifyTimelineRequest) -> AsyncGenerator[pb.VerifyTimelineResponse, None]:
         return _translated(self.audit.verify(), codec.verify_to_wire)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from node import codec_timeline as codec
-from node.core.views import TimelineRowView, VerifyView
+from node.core.timeline_overview import Overview
+from node.core.views import LogView, TimelineRowView, VerifyView
 from node.local_client_mesh import Asks
 from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
@@ -21,6 +23,15 @@ class TimelineCalls:
         async with aclosing(wires):
             async for wire in wires:
                 yield codec.row_from_wire(wire)
+
+    async def timeline_logs(self: Asks) -> tuple[LogView, ...]:
+        """The logs of the node, the current one last."""
+        return codec.logs_from_wire(await self._ask(self._stub.ListTimelineLogs, pb.ListTimelineLogsRequest))
+
+    async def timeline_overview(self: Asks, since_us: int) -> Overview[TimelineRowView]:
+        """What the current log tells of the time since then."""
+        asked = partial(pb.GetTimelineOverviewRequest, since_us=since_us)
+        return codec.overview_from_wire(await self._ask(self._stub.GetTimelineOverview, asked))
 
     async def verify_timeline(self: Asks) -> AsyncGenerator[VerifyView, None]:
         """Verify the whole timeline: views of the progress, then one with the result."""
