@@ -18,6 +18,7 @@ from node.ports import Reader, Store
 from node.ports_timeline import LogInfo, StoredRow, VerifyProgress
 
 _PAGE = 500
+_NEAR = 16
 
 
 class Audit:
@@ -233,8 +234,9 @@ def _begin_overview(reader: Reader, *, since_us: int) -> tuple[str, LogInfo, int
     """The node's id in the log, the log, and the first of its rows from which on all are of that time or later."""
 
     def time_at(seq: int) -> int | None:
-        rows = reader.rows(seq, 1, log.id)
-        return time_of(rows[0].data) if rows else None
+        # Where a row is damaged, one after it tells about as much.
+        times = (time_of(row.data) for row in reader.rows(seq, _NEAR, log.id))
+        return next((when for when in times if when is not None), None)
 
     log = reader.logs()[-1]
     node = reader.own_node() or log.origin.split("/")[1]

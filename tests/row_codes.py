@@ -23,6 +23,8 @@ from node.core.errors import ErrorCode, MeshError
 ROOT = Path(__file__).parents[1]
 CODE_FIELDS = ("row", "engine", "decision", "reason", "kind", "leg")
 _DEEPEST = 12
+# What the objects are called whose methods write rows, or are given what rows are written of.
+HOLDERS = frozenset({"self", "ledger", "trust", "gate", "broker", "peers", "egress"})
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -72,12 +74,29 @@ class Source:
                 inner = Scope(scope.module, child, scope.owner, scope)
                 self.functions[child.name].append(inner)
             elif isinstance(child, ast.Call):
-                self.calls[_called(child)].append((scope, child))
+                call = _without_partial(child)
+                self.calls[_called(call)].append((scope, call))
             self._walk(child, inner)
+
+
+    def holders(self, name: str) -> set[str]:
+        """What the objects are called whose method of that name is called or passed on."""
+        return {
+            ast.unparse(call.func.value).split(".")[-1].strip("_")
+            for _, call in self.calls[name]
+            if isinstance(call.func, ast.Attribute)
+        }
 
 
 def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _without_partial(call: ast.Call) -> ast.Call:
+    """`partial(f, x)` as the `f(x)` that comes of it."""
+    if _called(call) == "partial" and call.args:
+        return ast.Call(func=call.args[0], args=call.args[1:], keywords=call.keywords)
+    return call
 
 
 class Tracer:
@@ -222,11 +241,10 @@ class Tracer:
             return [(caller, call) for caller, call in found if caller.module == scope.module]
         if scope.owner is None:
             return found
-        owners = {scope.owner.lower(), *(b.lower() for b in ("ledger", "trust", "gate", "broker", "self"))}
         return [
             (caller, call)
             for caller, call in found
-            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value).split(".")[-1].strip("_") in owners
+            if isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value).split(".")[-1].strip("_") in HOLDERS
         ]
 
     @staticmethod

@@ -71,6 +71,7 @@ class Count(Generic[R]):
             return
         when, mono, boot = fields.get("ts"), fields.get("mono"), fields.get("boot")
         if not isinstance(when, int) or not isinstance(mono, int) or not isinstance(boot, str):
+            self._add("rows")
             self._add("damaged")
             return
         stepped = self._stepped(when, mono, boot)

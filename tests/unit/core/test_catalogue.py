@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import string
 from dataclasses import fields
 from datetime import date
@@ -18,7 +19,8 @@ from node.core.pairing_messages import Reason
 from node.core.screen import CREDENTIAL
 from node.core.timeline import LEGS, SCAN_STATUSES, RowKind
 from node.core.workspace import ScreenMode
-from tests.row_codes import Codes, collected
+from node.ledger_rows import LedgerRows
+from tests.row_codes import HOLDERS, Codes, Source, collected
 
 # Where codes come from that cannot be traced through the source: from tables, and from the other end of a wire.
 KNOWN = {
@@ -59,7 +61,15 @@ def test_the_codes_of_the_source_are_found(codes: Codes) -> None:
     }  # fmt: skip
     assert codes.by_field["reason"] >= {"busy", "stranger", "too_many", "limit", "wrong_code", "secrets", "approval"}
     assert codes.by_field["kind"] >= {"brief", "close_delegation", "dialer"}
-    assert {("session", "archived"), ("mirror", "paused"), ("key", "rotated")} <= codes.decisions
+    assert {("session", "archived"), ("mirror", "watch_began"), ("key", "rotated")} <= codes.decisions
+
+
+def test_no_call_that_writes_a_row_is_overlooked() -> None:
+    """The collector knows the ledger by its name: whatever else its methods are called on has to be looked at."""
+    source = Source(("node", "tunnel"))
+    for name, member in vars(LedgerRows).items():
+        if inspect.isfunction(member) and name not in {"refusal", "side", "__init__"}:
+            assert source.holders(name) <= HOLDERS
 
 
 @every_language
