@@ -76,7 +76,7 @@ class Exchanges:
             receipt = await self._hand_in(call.actor, command, key, self._ledger.new_id())
             return receipt, await self._wait_for_reply(call, receipt, seconds)
         except MeshError as refused:
-            await self._broker.note_refusal(call.actor, tool_of(command), refused.code.value)
+            await self._broker.note_refusal(call.actor, tool_of(command), refused.code)
             raise
 
     async def _hand_in(self, actor: Address, command: Command, key: str, exchange_id: str) -> Receipt:
@@ -274,7 +274,7 @@ class Exchanges:
         try:
             return await self._hand_in(self._person, command, f"person/{key}", self._ledger.new_id())
         except MeshError as refused:
-            await self._broker.note_refusal(self._person, tool_of(command), refused.code.value)
+            await self._broker.note_refusal(self._person, tool_of(command), refused.code)
             raise
 
     async def wait_as_person(self, exchange: str, seconds: int) -> tuple[Exchange, Arrival]:
