@@ -33,6 +33,8 @@ class Catalogue:
     roles: Mapping[str, str]
     scans: Mapping[str, str]
     sides: Mapping[str, str]
+    extras: Mapping[str, str]
+    rules: Mapping[str, str]
     phrases: Mapping[str, str]
     counted: Mapping[str, tuple[str, str]]
     weekdays: tuple[str, ...]

@@ -2,86 +2,58 @@
 
 from __future__ import annotations
 
-import inspect
 import string
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import date
 from types import MappingProxyType
 
 import pytest
 
-from node.core import commands, holds
 from node.core.catalogue.languages import CATALOGUES, chosen
 from node.core.catalogue.words import Catalogue
-from node.core.errors import ErrorCode
-from node.core.model import Author, End, Kind
-from node.core.pairing_messages import Reason
-from node.core.screen import CREDENTIAL
+from node.core.row_codes import (
+    ExtraKey,
+    RowDecision,
+    RowEngine,
+    RowReason,
+    RowRole,
+    RowRule,
+    RowSubject,
+    SideField,
+)
 from node.core.timeline import LEGS, SCAN_STATUSES, RowKind
-from node.core.workspace import ScreenMode
-from node.ledger_rows import LedgerRows
-from tests.row_codes import HOLDERS, Codes, Source, collected
 
-# Where codes come from that cannot be traced through the source: from tables, and from the other end of a wire.
-KNOWN = {
-    "node.attachments:_decide:judged.policy": {"screen.allowed", *(f"screen.{mode.value}" for mode in ScreenMode)},
-    "node.core.commands:tool_of:_TOOLS[type(command)]": set(commands.__dict__["_TOOLS"].values()),
-    "node.core.holds:reason_of:next((code for code in verdict.asks if code in ASKS), "
-    "CREDENTIAL if verdict.credentials else INJECTION)": {*holds.ASKS, CREDENTIAL, holds.INJECTION},
-    "node.egress:not_taken:result.code": {code.value for code in ErrorCode},
-    "node.pairing_desk:_settle:play.reason": {reason.value for reason in Reason},
-}
-TABLES = {
-    "row": "rows",
-    "engine": "engines",
-    "reason": "reasons",
-    "kind": "kinds",
-    "leg": "legs",
+# Each table of codes that rows are written with, and the catalogue's table of words for it.
+TABLES: dict[str, Iterable[str]] = {
+    "rows": RowKind,
+    "engines": RowEngine,
+    "decisions": RowDecision,
+    "reasons": RowReason,
+    "kinds": RowSubject,
+    "legs": LEGS,
+    "roles": RowRole,
+    "scans": SCAN_STATUSES,
+    "rules": RowRule,
+    "sides": SideField,
+    "extras": ExtraKey,
 }
 
 every_language = pytest.mark.parametrize("words", CATALOGUES.values(), ids=list(CATALOGUES))
 
 
-@pytest.fixture(scope="module")
-def codes() -> Codes:
-    found, used = collected({key: frozenset(values) for key, values in KNOWN.items()})
-    assert not found.unknown, "say in KNOWN what these can be, so that they get words"
-    assert used == set(KNOWN), "these are traced by now, or gone: take them out of KNOWN"
-    found.by_field["row"] |= {kind.value for kind in RowKind}
-    found.by_field["leg"] |= LEGS
-    return found
-
-
-def test_the_codes_of_the_source_are_found(codes: Codes) -> None:
-    """A collector that finds nothing would prove nothing: one code of each way in which it finds them."""
-    assert codes.by_field["engine"] >= {"agent.delegation", "session", "key", "worktree"}
-    assert codes.by_field["decision"] >= {
-        "relayed", "withheld", "answered", "archived", "screen_hold", "allowed_always", "merged", "refused_by_person",
-        "rekeyed", "recorded_there", "taken",
-    }  # fmt: skip
-    assert codes.by_field["reason"] >= {"busy", "stranger", "too_many", "limit", "wrong_code", "secrets", "approval"}
-    assert codes.by_field["kind"] >= {"brief", "close_delegation", "dialer"}
-    assert {("session", "archived"), ("mirror", "watch_began"), ("key", "rotated")} <= codes.decisions
-
-
-def test_no_call_that_writes_a_row_is_overlooked() -> None:
-    """The collector knows the ledger by its name: whatever else its methods are called on has to be looked at."""
-    source = Source(("node", "tunnel"))
-    for name, member in vars(LedgerRows).items():
-        if inspect.isfunction(member) and name not in {"refusal", "side", "__init__"}:
-            assert source.holders(name) <= HOLDERS
+@every_language
+@pytest.mark.parametrize("table", TABLES)
+def test_every_code_that_can_be_written_has_words(table: str, words: Catalogue) -> None:
+    known: Mapping[str, str] = getattr(words, table)
+    assert {str(code) for code in TABLES[table]} - set(known) == set()
 
 
 @every_language
-def test_every_code_that_can_be_written_has_words(codes: Codes, words: Catalogue) -> None:
-    for name, table in TABLES.items():
-        missing = codes.by_field[name] - set(getattr(words, table))
-        assert not missing, f"{words.language}: {table} without words"
-    assert not {code for _, code in codes.decisions} - set(words.decisions)
-    assert codes.by_field["decision"] == {code for _, code in codes.decisions}
-    roles = {end.role(kind).replace(" ", "_") for end in End for kind in Kind}
-    assert set(words.roles) >= roles | {Author.PERSON.value, Author.NODE.value}
-    assert set(words.scans) == SCAN_STATUSES
+def test_every_table_of_codes_is_one_of_them(words: Catalogue) -> None:
+    """A new table of words would be compared with nothing."""
+    tables = {one.name for one in fields(words) if isinstance(getattr(words, one.name), MappingProxyType)}
+    assert tables == {*TABLES, "phrases", "counted"}
 
 
 @every_language
