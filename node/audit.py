@@ -76,7 +76,9 @@ class Audit:
         at = max(count.start if count.enough else first, first)
         if wanted.whole:
             for start in range(max(first, at - TIMELINE_SPAN), at, _PAGE):
-                await self._store.read(partial(_remember, log=log, first=start, end=min(start + _PAGE, at), picks=picks))
+                await self._store.read(
+                    partial(_remember, log=log, first=start, end=min(start + _PAGE, at), picks=picks)
+                )
         return at
 
     async def logs(self) -> tuple[LogInfo, ...]:

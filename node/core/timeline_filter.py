@@ -11,6 +11,7 @@ from typing import Final
 from node.core.canonical import JsonValue, decode, dump
 from node.core.errors import MeshError
 from node.core.merkle import leaf_hash
+from node.core.row_codes import SideField
 from node.core.timeline import RowKind
 
 Texts = Sequence[tuple[str, str]]
@@ -110,7 +111,7 @@ class Matcher:
     def _says(self, side: Texts) -> bool:
         if not self._words:
             return True
-        texts = [folded(text) for _, text in side]
+        texts = [folded(text) for name, text in side if name != SideField.SEAL]
         return all(any(word in text for text in texts) for word in self._words)
 
     def _fits(self, row: dict[str, JsonValue]) -> bool:

@@ -43,6 +43,8 @@ class Overview(Generic[R]):
     approvals_allowed: int
     approvals_denied: int
     clock_steps: int
+    overrides: int
+    gaps: int
     exports: int
     prunes: int
     turned_away: int
@@ -86,8 +88,10 @@ class Count(Generic[R]):
             self._approval(_text(fields, "decision"))
         elif engine == "mesh" and _text(fields, "decision") == "refused":
             self._turned_away(row, fields)
-        elif kind in {RowKind.EXPORT, RowKind.PRUNE}:
+        elif kind in {RowKind.OVERRIDE, RowKind.GAP, RowKind.EXPORT, RowKind.PRUNE}:
             self._add(f"{kind}s")
+        elif engine == "file" and _text(fields, "decision") in _STOPPED:
+            self._blocks.append(row)
 
     def result(self) -> Overview[R]:
         """The numbers so far."""
@@ -98,7 +102,7 @@ class Count(Generic[R]):
             undelivered=of("undelivered", 0), files=of("files", 0), file_bytes=of("file_bytes", 0),
             peers=tuple(self._peers)[:OVERVIEW_PEERS], peers_total=len(self._peers),
             approvals_asked=of("asked", 0), approvals_allowed=of("allowed", 0), approvals_denied=of("denied", 0),
-            clock_steps=of("clock_steps", 0), exports=of("exports", 0), prunes=of("prunes", 0),
+            clock_steps=of("clock_steps", 0), overrides=of("overrides", 0), gaps=of("gaps", 0), exports=of("exports", 0), prunes=of("prunes", 0),
             turned_away=of("turned_away", 0), damaged=of("damaged", 0), blocks=tuple(self._blocks),
         )  # fmt: skip
 

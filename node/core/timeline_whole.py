@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from node.core.limits import TIMELINE_SPAN
 from node.core.timeline_filter import Matcher, RowFilter, Texts, message_of
 
+
 class HasRow(Protocol):
     """A row as stored."""
 

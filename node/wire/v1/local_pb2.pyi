@@ -589,7 +589,7 @@ class GetTimelineOverviewRequest(_message.Message):
     def __init__(self, since_us: _Optional[int] = ...) -> None: ...
 
 class GetTimelineOverviewResponse(_message.Message):
-    __slots__ = ("since_us", "rows", "relayed", "withheld", "held", "refused", "undelivered", "files", "file_bytes", "peers", "peers_total", "approvals_asked", "approvals_allowed", "approvals_denied", "clock_steps", "exports", "prunes", "turned_away", "damaged", "blocks")
+    __slots__ = ("since_us", "rows", "relayed", "withheld", "held", "refused", "undelivered", "files", "file_bytes", "peers", "peers_total", "approvals_asked", "approvals_allowed", "approvals_denied", "clock_steps", "exports", "prunes", "turned_away", "damaged", "blocks", "overrides", "gaps")
     SINCE_US_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     RELAYED_FIELD_NUMBER: _ClassVar[int]
@@ -610,6 +610,8 @@ class GetTimelineOverviewResponse(_message.Message):
     TURNED_AWAY_FIELD_NUMBER: _ClassVar[int]
     DAMAGED_FIELD_NUMBER: _ClassVar[int]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDES_FIELD_NUMBER: _ClassVar[int]
+    GAPS_FIELD_NUMBER: _ClassVar[int]
     since_us: int
     rows: int
     relayed: int
@@ -630,7 +632,9 @@ class GetTimelineOverviewResponse(_message.Message):
     turned_away: int
     damaged: int
     blocks: _containers.RepeatedCompositeFieldContainer[ReadTimelineResponse]
-    def __init__(self, since_us: _Optional[int] = ..., rows: _Optional[int] = ..., relayed: _Optional[int] = ..., withheld: _Optional[int] = ..., held: _Optional[int] = ..., refused: _Optional[int] = ..., undelivered: _Optional[int] = ..., files: _Optional[int] = ..., file_bytes: _Optional[int] = ..., peers: _Optional[_Iterable[str]] = ..., peers_total: _Optional[int] = ..., approvals_asked: _Optional[int] = ..., approvals_allowed: _Optional[int] = ..., approvals_denied: _Optional[int] = ..., clock_steps: _Optional[int] = ..., exports: _Optional[int] = ..., prunes: _Optional[int] = ..., turned_away: _Optional[int] = ..., damaged: _Optional[int] = ..., blocks: _Optional[_Iterable[_Union[ReadTimelineResponse, _Mapping]]] = ...) -> None: ...
+    overrides: int
+    gaps: int
+    def __init__(self, since_us: _Optional[int] = ..., rows: _Optional[int] = ..., relayed: _Optional[int] = ..., withheld: _Optional[int] = ..., held: _Optional[int] = ..., refused: _Optional[int] = ..., undelivered: _Optional[int] = ..., files: _Optional[int] = ..., file_bytes: _Optional[int] = ..., peers: _Optional[_Iterable[str]] = ..., peers_total: _Optional[int] = ..., approvals_asked: _Optional[int] = ..., approvals_allowed: _Optional[int] = ..., approvals_denied: _Optional[int] = ..., clock_steps: _Optional[int] = ..., exports: _Optional[int] = ..., prunes: _Optional[int] = ..., turned_away: _Optional[int] = ..., damaged: _Optional[int] = ..., blocks: _Optional[_Iterable[_Union[ReadTimelineResponse, _Mapping]]] = ..., overrides: _Optional[int] = ..., gaps: _Optional[int] = ...) -> None: ...
 
 class VerifyTimelineRequest(_message.Message):
     __slots__ = ()
