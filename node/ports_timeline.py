@@ -8,7 +8,7 @@ from typing import Protocol
 
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
-from node.core.timeline_filter import RowFilter as RowFilter
+from node.core.timeline_filter import RowFilter as RowFilter  # noqa: PLC0414  (doors have it from here)
 from node.core.timeline_overview import Overview
 
 

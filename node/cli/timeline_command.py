@@ -176,7 +176,7 @@ async def _show(node: LocalClient, wanted: RowFilter, tell: _Tell, *, follow: bo
             async for row in rows:
                 tell.row(row)
         elif follow:
-            await _follow(rows, tell.shown)
+            await follow_rows(rows, tell.shown)
         else:
             grouper = Grouper[TimelineRowView]()
             async for row in rows:
@@ -184,7 +184,7 @@ async def _show(node: LocalClient, wanted: RowFilter, tell: _Tell, *, follow: bo
             _each(grouper.flush(), tell.shown)
 
 
-async def _follow(rows: AsyncIterator[TimelineRowView], show: Callable[[Shown[TimelineRowView]], None]) -> None:
+async def follow_rows(rows: AsyncIterator[TimelineRowView], show: Callable[[Shown[TimelineRowView]], None]) -> None:
     """Shows rows as they come; what comes at about the same time is one line."""
     grouper = Grouper[TimelineRowView]()
     # One row at a time, so that a slow terminal slows the node's stream and not this memory.

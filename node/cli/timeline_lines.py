@@ -1,4 +1,4 @@
-"""The timeline as people read it: a message and what became of it on a line, days as headings. Pure but for the zone."""
+"""The timeline as people read it: a message and what became of it on a line, below its day. Pure but for the zone."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Lines:
             day = f"{self._words.day(local.date())}  ({_offset(local)})"
             if day != self._day:
                 self._day = day
-                yield Line(text=day, heading=True)
+                yield from (Line(text=part, heading=True) for part in _set_in(day, self._columns))
         clock = f"{local:%H:%M:%S}" if local is not None and self._columns is not None else ""
         yield from self._lines(shown, clock or (moment(when) if when is not None else ""))
 
@@ -147,11 +147,19 @@ class Lines:
             further += [details, _cut(quoted, below)]
         else:
             further.append(_joined([details, _cut(quoted, room if details else below)]))
-        for at, part in enumerate(fold(first, below)):
-            yield Line(text=(_SET_IN if at else "") + part, tone=tone)
+        yield from (Line(text=part, tone=tone) for part in _set_in(first, self._columns))
         for text_below in further:
             for part in fold(text_below, below) if text_below else ():
                 yield Line(text=_SET_IN + part, tone=tone)
+
+
+def _set_in(text: str, columns: int) -> Iterator[str]:
+    """A line of ours, with what does not fit set in below it."""
+    if width(text) <= columns:
+        yield text
+        return
+    for at, part in enumerate(fold(text, columns - len(_SET_IN))):
+        yield (_SET_IN if at else "") + part
 
 
 def _joined(parts: list[str]) -> str:

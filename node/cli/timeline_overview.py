@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import click
@@ -89,8 +90,9 @@ def _facts(
 
     named = [one_line(names.get(peer) or short_node(show_node(peer))) for peer in overview.peers[:_PEERS_NAMED]]
     others = overview.peers_total - len(named)
+    peers = ", ".join(named) or words.phrase("nobody")
     if others > 0:
-        named.append(words.phrase("and_more", n=words.number(others)))
+        peers += f" {words.phrase('and_more', n=words.number(others))}"
     facts = [
         ("messages", [
             count("relayed", overview.relayed, always=True),
@@ -100,8 +102,11 @@ def _facts(
             count("undelivered", overview.undelivered, Tone.BAD),
             count("overrides", overview.overrides, Tone.WARN),
         ]),
-        ("files", [count("file", overview.files, always=True), words.size(overview.file_bytes) if overview.files else ""]),
-        ("peers", [", ".join(named) or words.phrase("nobody"), count("turned_away", overview.turned_away, Tone.BAD)]),
+        ("files", [
+            count("file", overview.files, always=True),
+            words.size(overview.file_bytes) if overview.files else "",
+        ]),
+        ("peers", [peers, count("turned_away", overview.turned_away, Tone.BAD)]),
         ("approvals", [
             count("asked", overview.approvals_asked, always=True),
             count("allowed", overview.approvals_allowed),
@@ -133,13 +138,17 @@ def _wrapped(begin: str, parts: list[str], columns: int | None) -> Iterator[str]
 
 
 def _block(row: TimelineRowView, words: Catalogue, console: Console) -> Iterator[str]:
-    fields = decode(row.data)
-    engine, kind, when = text(fields, "engine"), text(fields, "kind"), number(fields, "ts")
+    try:
+        row_fields = decode(row.data)
+    except MeshError as error:
+        yield f"{_SET_IN}#{row.seq}  {words.phrase('damaged', why=one_line(error.message))}"
+        return
+    engine, kind, when = text(row_fields, "engine"), text(row_fields, "kind"), number(row_fields, "ts")
     what = words.kinds.get(kind, kind) if kind else words.engines.get(engine, engine)
-    decided = pieces.decided(words, engine, text(fields, "decision"), text(fields, "reason"))
+    decided = pieces.decided(words, engine, text(row_fields, "decision"), text(row_fields, "reason"))
     at = moment(when).partition(".")[0] if when is not None else ""
     address = dict(row.side).get("address", "")
-    parts = [at, one_line(what), decided, pieces.ends(words, fields, row.side), one_line(address), f"#{row.seq}"]
+    parts = [at, one_line(what), decided, pieces.ends(words, row_fields, row.side), one_line(address), f"#{row.seq}"]
     room = (console.columns or 0) - len(_SET_IN)
     line = "  ".join(part for part in parts if part)
     yield _SET_IN + console.tint(shorten(line, room) if room > 0 else line, Tone.BAD)
@@ -154,10 +163,11 @@ def _block(row: TimelineRowView, words: Catalogue, console: Console) -> Iterator
 
 def _document(overview: Overview[TimelineRowView]) -> str:
     """The numbers and, as documents of rows, the blocks."""
-    numbers = plain(overview)
-    assert isinstance(numbers, dict)
+    numbers = document(
+        {one.name: plain(getattr(overview, one.name)) for one in fields(overview) if one.name != "blocks"}
+    )
     blocks = ", ".join(row_document(row) for row in overview.blocks)
-    return f'{document({k: v for k, v in numbers.items() if k != "blocks"})[:-1]}, "blocks": [{blocks}]}}'
+    return f'{numbers[:-1]}, "blocks": [{blocks}]}}'
 
 
 @examples("helio timeline logs", "helio timeline --log local/NODE-ID/1", "helio timeline logs --json")

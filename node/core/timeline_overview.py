@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Generic
 
 from node.core.canonical import JsonValue, decode
@@ -95,16 +95,14 @@ class Count(Generic[R]):
 
     def result(self) -> Overview[R]:
         """The numbers so far."""
-        of = self._numbers.get
+        named = {one.name for one in fields(Overview)} - {"since_us", "peers", "peers_total", "blocks"}
         return Overview(
-            since_us=self._since_us, rows=of("rows", 0),
-            relayed=of("relayed", 0), withheld=of("withheld", 0), held=of("held", 0), refused=of("refused", 0),
-            undelivered=of("undelivered", 0), files=of("files", 0), file_bytes=of("file_bytes", 0),
-            peers=tuple(self._peers)[:OVERVIEW_PEERS], peers_total=len(self._peers),
-            approvals_asked=of("asked", 0), approvals_allowed=of("allowed", 0), approvals_denied=of("denied", 0),
-            clock_steps=of("clock_steps", 0), overrides=of("overrides", 0), gaps=of("gaps", 0), exports=of("exports", 0), prunes=of("prunes", 0),
-            turned_away=of("turned_away", 0), damaged=of("damaged", 0), blocks=tuple(self._blocks),
-        )  # fmt: skip
+            since_us=self._since_us,
+            peers=tuple(self._peers)[:OVERVIEW_PEERS],
+            peers_total=len(self._peers),
+            blocks=tuple(self._blocks),
+            **{name: self._numbers.get(name, 0) for name in named},
+        )
 
     def _add(self, name: str, number: int = 1) -> None:
         self._numbers[name] = self._numbers.get(name, 0) + number
@@ -153,7 +151,7 @@ class Count(Generic[R]):
     def _approval(self, decision: str) -> None:
         name = "allowed" if decision.startswith("allowed_") else decision
         if name in {"asked", "allowed", "denied"}:
-            self._add(name)
+            self._add(f"approvals_{name}")
 
     def _turned_away(self, row: R, fields: Mapping[str, JsonValue]) -> None:
         extra = fields.get("extra")

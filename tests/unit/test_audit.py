@@ -8,14 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from node.core.canonical import decode
 from node.core.commands import Close, Deliver, Request
-from node.core.merkle import leaf_hash
 from node.core.errors import MeshError
+from node.core.merkle import leaf_hash
 from node.core.timeline import Content, Party, Row, RowKind
 from node.core.timeline_check import ProblemCode
 from node.ports import Tx
@@ -39,7 +38,7 @@ def add(*rows: Row, times: int = 1) -> Callable[[Tx], None]:
     return work
 
 
-async def seqs(mesh: Mesh, **wanted: Any) -> list[int]:
+async def seqs(mesh: Mesh, **wanted: int | str) -> list[int]:
     return [row["seq"] for row in await mesh.rows(**wanted)]  # type: ignore[misc]
 
 
@@ -346,7 +345,7 @@ async def test_the_last_messages_come_with_all_their_rows(tmp_path: Path) -> Non
     async with running(tmp_path) as mesh:
         await mesh.store.write(add(message("relayed", "a"), message("relayed", "b"), *(ROW,) * PAGE))
         await mesh.store.write(add(message("landed", "b"), message("read", "b"), message("relayed", "c")))
-        whole = {"whole": True, "tail": True}
+        whole: dict[str, int | str] = {"whole": True, "tail": True}
         assert await seqs(mesh, **whole, limit=2) == [1, PAGE + 2, PAGE + 3, PAGE + 4]
         assert await seqs(mesh, **whole, limit=1) == [PAGE + 4]
         assert await seqs(mesh, **whole, limit=1, outcome="read") == [1, PAGE + 2, PAGE + 3]
@@ -380,8 +379,9 @@ async def test_a_damaged_row_is_given_whatever_is_wanted(tmp_path: Path) -> None
     async with running(tmp_path) as mesh:
         await mesh.store.write(add(ROW, times=5))
         with closing(sqlite3.connect(tmp_path / "node.db", isolation_level=None)) as other:
-            stopped = "CAST(replace(data, 'started', 'stopped') AS BLOB)"
-            other.execute(f"UPDATE timeline SET data = {stopped} WHERE place & 1023 = 3")
+            (data,) = other.execute("SELECT data FROM timeline WHERE place & 1023 = 3").fetchone()
+            stopped = bytes(data).replace(b"started", b"stopped")
+            other.execute("UPDATE timeline SET data = ? WHERE place & 1023 = 3", (stopped,))
         for wanted in (RowFilter(engine="nothing"), RowFilter(text="x", whole=True), RowFilter(since_us=2**52)):
             assert [row.seq async for row in mesh.audit.rows(wanted, follow=False)] == [3]
 

@@ -78,7 +78,7 @@ class Catalogue:
             # What would be shown as 1000 of a unit is one of the next.
             if scaled < _THOUSAND - 0.5 or unit == "TB":
                 break
-        shown = f"{scaled:.1f}" if scaled < 99.95 else f"{scaled:,.0f}"  # noqa: PLR2004  (three digits are enough)
+        shown = f"{scaled:.1f}" if scaled < 99.95 else f"{scaled:,.0f}"
         return f"{self._decimal(shown.removesuffix('.0'))} {unit}"
 
     def duration(self, us: int) -> str:

@@ -1,4 +1,4 @@
-"""The catalogues: words for every code that the program can write, and numbers, times and plurals as each tongue has."""
+"""The catalogues: words for every code that can be written, and numbers, times and plurals as each tongue has them."""
 
 from __future__ import annotations
 
