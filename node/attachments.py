@@ -21,7 +21,8 @@ from node.core.model import Address, Message
 from node.core.refusal_gate import RefusalGate
 from node.core.row_codes import ExtraKey, RowDecision, RowReason, RowRule
 from node.core.screen import Field, Verdict
-from node.core.screen_credentials import credentials, without_credentials
+from node.core.screen_credentials import without_credentials
+from node.core.secret_names import check_name
 from node.core.timeline import Scan
 from node.core.transfer import Attachment
 from node.holds import Holds
@@ -269,13 +270,7 @@ class Attachments:
 def _check_paths(paths: Sequence[str]) -> None:
     """WITHHELD for a path that reads like a credential: names of files are kept, and shown to the person."""
     for number, path in enumerate(paths, start=1):
-        if credentials(path):
-            raise MeshError(
-                ErrorCode.WITHHELD,
-                f"The path of file {number} holds what reads like a credential, and names of files are kept; the "
-                "message was not taken. Rename the file, or leave it out.",
-                {"file": number},
-            )
+        check_name(f"path of file {number}", path)
 
 
 def _allowed(reader: Reader, message: Message) -> bool:

@@ -46,6 +46,7 @@ from node.core.redact import Redaction
 from node.core.relay import Origin
 from node.core.row_codes import RowDecision, RowReason
 from node.core.screen import Field, Verdict
+from node.core.secret_names import check_name
 from node.core.text import well_formed
 from node.core.transfer import Attachment
 from node.holds import Holds, Judged
@@ -119,6 +120,9 @@ class Broker:
         check_fields(command, self._limits)
         if self._redacts:
             command = without_credentials_in(command)
+        for file in files:
+            # What becomes of the message is of no matter: they are kept as they are.
+            check_name("name of a file", file.name)
         verdict = await self._screener.screen(fields_of(command, files))
         if verdict.credentials:
             # Whatever becomes of the message: what it must not carry is kept nowhere.

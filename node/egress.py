@@ -35,6 +35,7 @@ from node.core.relay import (
 )
 from node.core.row_codes import RowDecision, RowReason
 from node.core.screen import Field, Verdict
+from node.core.secret_names import check_name
 from node.core.transfer import check_attachments
 from node.holds import Holds
 from node.labels import host_of
@@ -216,6 +217,8 @@ class Egress:
         try:
             stepped = after_message(exchange, told)
             check_attachments(told.files)
+            for file in told.files:
+                check_name("name of a file", file.name)
         except MeshError as misfit:
             if self._may_say(peer):
                 self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code)

@@ -24,6 +24,7 @@ from node.core.model import (
     SessionStatus,
 )
 from node.core.relay import RemoteSession
+from node.core.secret_names import hashed
 from node.labels import host_of, label_of
 from node.ledger import Ledger, recall
 from node.openings import Openings, mirrored_hosts, note_on_far
@@ -272,7 +273,7 @@ class Exchanges:
     async def send_as_person(self, command: Command, key: str) -> Receipt:
         """Hands in a command of the person."""
         try:
-            return await self._hand_in(self._person, command, f"person/{key}", self._ledger.new_id())
+            return await self._hand_in(self._person, command, f"person/{hashed(key)}", self._ledger.new_id())
         except MeshError as refused:
             await self._broker.note_refusal(self._person, tool_of(command), refused.code)
             raise

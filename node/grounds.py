@@ -17,6 +17,7 @@ from node.core.limits import Limits
 from node.core.model import Address, End, Kind, Session
 from node.core.row_codes import RowDecision, RowEngine
 from node.core.screen import Field
+from node.core.secret_names import check_name
 from node.ledger import Ledger
 from node.ports import Reader, Screener, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
@@ -65,6 +66,8 @@ class Grounds:
                 f"{folder} is not the working tree of a git repository, so no worktree can be made. Set worktree to "
                 "false, or delegate from inside a repository.",
             )
+        # They are kept, and the person is asked with them.
+        check_name("path of the repository or the name of its branch", str(state.root), state.branch or "")
         if state.unborn:
             raise MeshError(
                 ErrorCode.WRONG_STATE,
@@ -101,6 +104,7 @@ class Grounds:
     async def create(self, actor: Address, name: str) -> TreeView:
         """A worktree for the calling session itself, beside the folder it works in."""
         session = await self._session(actor)
+        check_name("name of the worktree", name)
         async with self._speaking(session.id):
             known = await self._store.read(lambda reader: reader.tree(session.id))
             if known is not None and (await self._trees.status(known)).exists:

@@ -21,6 +21,8 @@ from node.core.limits import Limits
 from node.core.model import Address, AgentState, End, Exchange, Session, SessionStatus
 from node.core.prompt import PaneRef
 from node.core.row_codes import RowDecision
+from node.core.screen_credentials import without_credentials
+from node.core.secret_names import shown_command
 from node.core.workspace import DriverKind, name_key
 from node.equipment import SESSION_VARIABLE, Equipment, Seat
 from node.ledger import Ledger
@@ -96,13 +98,14 @@ class Launcher:
             command.tool or delegator.profile, env, asked=command.tool, elsewhere=place.driver is DriverKind.COMMAND
         )
         wanted = await self._grounds.check(delegator.cwd, wanted=command.worktree, session=delegator.id)
-        name = command.nickname or command.title.strip() or policy.derive_title(command.brief)
+        # It becomes a branch and a folder, before the screen has seen the rest.
+        called = command.nickname or command.title.strip() or policy.derive_title(command.brief)
         return LaunchPlan(
             session=session_id,
             profile=adapter.name,
             workspace=place.name,
             cwd=delegator.cwd,
-            worktree=name if wanted else "",
+            worktree=without_credentials(called) if wanted else "",
         )
 
     def _adapter(self, tool: str, env: Mapping[str, str], *, asked: str, elsewhere: bool) -> Adapter:
@@ -288,7 +291,7 @@ class Launcher:
         intent = _Intent(
             cwd=session.cwd,
             branch=session.branch,
-            argv=launched.argv,
+            argv=shown_command(launched.argv),
             conversation=conversation or launched.conversation,
         )
         if not await self._store.write(lambda tx: _intend(tx, session.id, intent)):
@@ -391,9 +394,6 @@ def _intend(tx: Tx, session_id: str, intent: _Intent) -> bool:
     session = tx.session(session_id)
     if not _wanted(session):
         return False
-    tx.put_session(
-        replace(
-            session, cwd=intent.cwd, branch=intent.branch, argv=intent.argv, conversation=intent.conversation
-        )
-    )  # fmt: skip
+    now = replace(session, cwd=intent.cwd, branch=intent.branch, argv=intent.argv, conversation=intent.conversation)
+    tx.put_session(now)
     return True

@@ -18,6 +18,7 @@ from node.core.limits import Limits
 from node.core.model import AgentState, Exchange, Session, SessionStatus, Status
 from node.core.row_codes import RowDecision, RowReason
 from node.core.screen import Decision, Field
+from node.core.secret_names import check_name, shown_command
 from node.core.text import well_formed
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
@@ -104,7 +105,7 @@ class Sessions:
                 title=title,
                 workspace=workspace,
                 profile=adapter.name,
-                argv=new.argv,
+                argv=shown_command(new.argv),
                 cwd=cwd,
                 pane=pane,
                 status=SessionStatus.RUNNING,
@@ -124,6 +125,7 @@ class Sessions:
         if not new.argv or not new.argv[0]:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "No command was given. Example: helio run --nick api -- claude")
         self._limits.check_text("title", new.title, self._limits.title_chars)
+        check_name("path of the folder", new.cwd)
         if not Path(new.cwd).is_dir():
             raise MeshError(
                 ErrorCode.INVALID_ARGUMENT, f"The folder {new.cwd!r} does not exist; start from one that does."

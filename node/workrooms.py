@@ -13,6 +13,7 @@ from node.core import workspace as rules
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import SessionStatus
 from node.core.row_codes import RowDecision, RowEngine, RowReason
+from node.core.secret_names import check_name
 from node.core.workspace import StateCode, Workspace, WorkspaceState
 from node.ledger import Ledger
 from node.ports import Reader, Store, Tx
@@ -67,6 +68,7 @@ class Workrooms:
 
     async def add(self, workspace: Workspace) -> WorkspaceStatus:
         """A new one, checked; ALREADY_EXISTS for a taken name."""
+        check_name("name of the workspace", workspace.name)
 
         def work(tx: Tx) -> Workspace:
             made = rules.add(
