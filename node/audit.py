@@ -166,12 +166,12 @@ class _Picks:
             self._given += len(picked)
             self.enough = bool(self._limit) and self._given >= self._limit
             return picked
-        picked = self._whole.feed(row, begin=not full)
-        self._given += int(picked.begins)
+        found = self._whole.feed(row, begin=not full)
+        self._given += int(found.begins)
         if full:
             self._left -= 1
             self.enough = self._left <= 0
-        return picked.rows
+        return found.rows
 
     def remember(self, row: StoredRow) -> None:
         """The row is from before the first that is wanted; those after it may belong to it."""

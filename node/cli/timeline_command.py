@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from node.cli.connection import on_node
 from node.cli.console import Console, Tone, plain, print_document
 from node.cli.options import json_option
 from node.cli.text import fold, one_line, plural
+from node.cli.timeline_follow import follow_rows, show_grouped
 from node.cli.timeline_lines import Lines
 from node.cli.timeline_options import filter_of, filter_options, lang_option, peer_id, session_id
 from node.cli.timeline_overview import logs_command, overview_command
@@ -25,7 +25,7 @@ from node.core.catalogue.words import Catalogue
 from node.core.errors import ErrorCode, MeshError
 from node.core.timeline_check import ProblemCode
 from node.core.timeline_filter import RowFilter
-from node.core.timeline_groups import Grouper, Shown
+from node.core.timeline_groups import Shown
 from node.core.views import SessionView, TimelineRowView, VerifyView
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 TAMPERED = 1
 INCOMPLETE = 2
 ROWS_AT_A_TERMINAL = 100
-# While rows come no further apart than this, what becomes of a message goes into its line.
-QUIET_S = 0.3
 _SET_IN = "    "
 
 
@@ -66,6 +64,7 @@ _SET_IN = "    "
 @click.pass_context
 def timeline_command(
     ctx: click.Context,
+    /,
     *,
     follow: bool,
     from_seq: int | None,
@@ -178,44 +177,7 @@ async def _show(node: LocalClient, wanted: RowFilter, tell: _Tell, *, follow: bo
         elif follow:
             await follow_rows(rows, tell.shown)
         else:
-            grouper = Grouper[TimelineRowView]()
-            async for row in rows:
-                _each(grouper.feed(row), tell.shown)
-            _each(grouper.flush(), tell.shown)
-
-
-async def follow_rows(rows: AsyncIterator[TimelineRowView], show: Callable[[Shown[TimelineRowView]], None]) -> None:
-    """Shows rows as they come; what comes at about the same time is one line."""
-    grouper = Grouper[TimelineRowView]()
-    # One row at a time, so that a slow terminal slows the node's stream and not this memory.
-    come: asyncio.Queue[TimelineRowView | None] = asyncio.Queue(maxsize=1)
-
-    async def take() -> None:
-        async for row in rows:
-            await come.put(row)
-        await come.put(None)
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(take())
-        waits = False
-        while True:
-            try:
-                async with asyncio.timeout(QUIET_S if waits else None):
-                    row = await come.get()
-            except TimeoutError:
-                _each(grouper.flush(), show)
-                waits = False
-                continue
-            if row is None:
-                break
-            _each(grouper.feed(row), show)
-            waits = True
-    _each(grouper.flush(), show)
-
-
-def _each(shown: Iterator[Shown[TimelineRowView]], show: Callable[[Shown[TimelineRowView]], None]) -> None:
-    for one in shown:
-        show(one)
+            await show_grouped(rows, tell.shown)
 
 
 def _say_the_rest(tell: _Tell, wanted: RowFilter, wish: _Wish) -> None:

@@ -83,17 +83,22 @@ def filter_options(command: click.decorators.FC) -> click.decorators.FC:
 def filter_of(given: Given, words: Catalogue) -> RowFilter:
     """The filter that the options come to, but for names; those only the node knows: see `with_ids`."""
     now_us = time.time_ns() // 1000
-    codes = {name: words.code_of(getattr(words, table), given[name] or "") for name, table, _ in _CODES}
-    ids = {name: (given[name] or "").strip().lower() for name in ("exchange", "message")}
+    codes = {name: words.code_of(getattr(words, table), given[name] or "") for name, table, _ in _CODES if given[name]}
+    said = {name: (value or "").strip() for name, value in given.items()}
     since, until = given["since"], given["until"]
     return RowFilter(
-        **{name: code if given[name] else "" for name, code in codes.items()},
-        **ids,
-        session=(given["session"] or "").strip(),
-        workspace=(given["workspace"] or "").strip(),
-        peer=(given["peer"] or "").strip(),
+        row=codes.get("row", ""),
+        engine=codes.get("engine", ""),
+        decision=codes.get("decision", ""),
+        outcome=codes.get("outcome", ""),
+        reason=codes.get("reason", ""),
+        session=said["session"],
+        workspace=said["workspace"],
+        peer=said["peer"],
+        exchange=said["exchange"].lower(),
+        message=said["message"].lower(),
         text=given["text"] or "",
-        log=(given["log"] or "").strip(),
+        log=said["log"],
         since_us=point_in_time(since, now_us) if since else 0,
         until_us=point_in_time(until, now_us) if until else 0,
     )

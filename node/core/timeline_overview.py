@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Final, Generic
 
 from node.core.canonical import JsonValue, decode
+from node.core.clock_step import step_us
 from node.core.errors import MeshError
 from node.core.limits import OVERVIEW_BLOCKS, OVERVIEW_PEERS
 from node.core.prompt import HeldReason
-from node.core.timeline import RowKind
-from node.core.timeline_check import CLOCK_DRIFT_PPM, CLOCK_TOLERANCE_US
+from node.core.timeline import Clock, RowKind
 from node.core.timeline_whole import R
 
 _PEERS_COUNTED: Final = 4 * OVERVIEW_PEERS
@@ -61,7 +61,7 @@ class Count(Generic[R]):
         self._numbers: dict[str, int] = {}
         self._peers: dict[str, None] = {}
         self._blocks: deque[R] = deque(maxlen=OVERVIEW_BLOCKS)
-        self._before: tuple[int, int, str] | None = None
+        self._before: Clock | None = None
 
     def feed(self, row: R) -> None:
         """Count the next row."""
@@ -109,13 +109,8 @@ class Count(Generic[R]):
 
     def _stepped(self, when: int, mono: int, boot: str) -> bool:
         """Whether wall time moved against the clock that only goes forward, since the row before."""
-        before, self._before = self._before, (when, mono, boot)
-        if before is None:
-            return False
-        step, steady = when - before[0], mono - before[1]
-        if boot != before[2]:
-            return step < -CLOCK_TOLERANCE_US
-        return abs(step - steady) > CLOCK_TOLERANCE_US + abs(steady) * CLOCK_DRIFT_PPM // 1_000_000
+        before, self._before = self._before, Clock(ts_us=when, mono_us=mono, boot=boot)
+        return before is not None and step_us(before, self._before) != 0
 
     def _message(self, row: R, fields: Mapping[str, JsonValue], *, outcome: bool) -> None:
         decision = _text(fields, "decision")

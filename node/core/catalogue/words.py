@@ -105,7 +105,7 @@ class Catalogue:
         )
 
     def _decimal(self, shown: str) -> str:
-        return shown.translate(str.maketrans({",": self.thousands, ".": self.point}))
+        return shown.translate({ord(","): self.thousands, ord("."): self.point})
 
     def code_of(self, table: Mapping[str, str], said: str) -> str:
         """The code that `said` names: itself, or the one whose words of this language these are."""

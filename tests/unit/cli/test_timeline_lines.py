@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from node.cli.console import Tone
 from node.cli.text import width
-from node.cli.timeline_command import follow_rows
+from node.cli.timeline_follow import follow_rows
 from node.cli.timeline_lines import Line, Lines
 from node.core.catalogue.languages import CATALOGUES
+from node.core.errors import ErrorCode, MeshError
 from node.core.timeline import Clock, Content, Head, Party, Row, RowKind, Scan, append
 from node.core.timeline_groups import Grouper, Shown
 from node.core.views import TimelineRowView
@@ -230,3 +231,24 @@ async def test_following_joins_what_comes_together_and_tells_later_of_the_rest()
 
     await follow_rows(stream(), show)
     assert told == [(0, False, ["noticed"]), (0, True, ["read"]), (0, True, ["answered"])]
+
+
+@scenario
+async def test_what_ends_a_stream_and_what_ends_its_reader_are_told_as_they_are() -> None:
+    rows = views(*ASKED)
+
+    async def broken() -> AsyncIterator[TimelineRowView]:
+        yield rows[0]
+        raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node was killed.")
+
+    async def endless() -> AsyncIterator[TimelineRowView]:
+        yield rows[0]
+        await asyncio.Event().wait()
+
+    def gone(_one: Shown[TimelineRowView]) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(MeshError, match="was killed"):
+        await follow_rows(broken(), lambda _one: None)
+    with pytest.raises(BrokenPipeError):
+        await follow_rows(endless(), gone)
