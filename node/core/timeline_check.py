@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Final
 
 from node.core import merkle
-from node.core.canonical import MAX_ROW_BYTES, JsonValue, decode, refuse
+from node.core.canonical import MAX_ROW_BYTES, JsonValue, decode, dump, refuse
 from node.core.errors import MeshError
 from node.core.row_form import in_order, match_row
 from node.core.timeline import SCHEMA_VERSION, Head, RowKind
@@ -158,7 +158,11 @@ class Verifier:
         start = start or Head.empty(origin)
         self.tree = merkle.Tree(start.size, start.frontier)
         self.origin = origin
-        self.before: Header | None = None
+        self.row, self.boot = b"", b""
+        self.side: bytes | None = None
+        self.times: tuple[int, int] | None = None
+        # By how much wall time jumped forward in this boot: nothing proves that so much time went by.
+        self.ahead = (b"", 0)
         self._raw_origin = origin.encode()
         self._last = b"" if start.last is None else start.last.hex().encode()
         self._first = start.size
@@ -188,6 +192,12 @@ class Verifier:
     def doubt(self, problem: Problem) -> None:
         """Something that leaves open whether all is as it was written: that counts if nothing is wrong."""
         self._unread = self._unread or problem
+
+    def skip(self, height: int, root: bytes, last: bytes) -> None:
+        """Before the first row: a complete subtree of 2^height rows that are not here, `last` the last one's leaf."""
+        self.tree.add_subtree(height, root)
+        self._first = self.tree.size
+        self._last = last.hex().encode()
 
     def feed(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
         """Check the next stored row. Returns the first problem so far; rows after it are not looked at."""
@@ -219,29 +229,54 @@ class Verifier:
 
     def _check(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
         expected = self.tree.size
-        if seq < expected:
-            return _problem(seq, ProblemCode.DUPLICATE, f"row {seq} comes again or out of order after {expected - 1}")
-        if seq > expected:
-            code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
-            return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
+        if seq != expected:
+            return self._misplaced(seq, expected)
         leaf = sha256(b"\x00" + data).digest()
         if leaf != stored_leaf:
             return _problem(seq, ProblemCode.EDITED, "its bytes do not have the hash that was stored with them")
-        header = _read(self._raw_origin, self.origin, seq, data)
+        found = match_row(data)
+        # The order of names is looked at last: it costs as much as the rest, and most rows have few.
+        if found is not None and len(data) <= MAX_ROW_BYTES:
+            boot, extra, log, mono, prev, row, number, side, ts = found.groups()
+            if (
+                log == self._raw_origin
+                and int(number) == seq
+                and (side is None or in_order(side))
+                and (extra is None or in_order(extra))
+            ):
+                if prev is not None and prev != self._last or prev is None and self._last:
+                    return _broken(seq)
+                self.tree.add(leaf)
+                self._last = leaf.hex().encode()
+                self.row, self.side = row, side
+                self._watch_clock(seq, boot, int(ts), int(mono))
+                return self._compare_root() if self._checkpoints else None
+        return self._check_parsed(seq, data, leaf)
+
+    def _check_parsed(self, seq: int, data: bytes, leaf: bytes) -> Problem | None:
+        """The same for a row that no pattern knows."""
+        header = read_row(self.origin, seq, data)
+        self.row, self.side = b"", None
         if isinstance(header, Problem):
             if header.code is not ProblemCode.UNKNOWN_VERSION:
                 return header
             # What it says nobody can tell, but its place in the tree can be held against the checkpoints.
             self.doubt(header)
         elif (header.prev or "").encode() != self._last:
-            return _problem(seq, ProblemCode.CHAIN_BROKEN, "the row before it is not the one it was written after")
+            return _broken(seq)
         self.tree.add(leaf)
         self._last = leaf.hex().encode()
         if isinstance(header, Header):
-            self._watch_clock(header)
-            if header.row in _TOLD:
-                self.warn(f"row {seq} records a {header.row}")
+            side = decode(data).get("side")
+            self.row, self.side = header.row.encode(), None if side is None else dump(side)[1:-1]
+            self._watch_clock(seq, header.boot.encode(), header.ts, header.mono)
         return self._compare_root() if self._checkpoints else None
+
+    def _misplaced(self, seq: int, expected: int) -> Problem:
+        if seq < expected:
+            return _problem(seq, ProblemCode.DUPLICATE, f"row {seq} comes again or out of order after {expected - 1}")
+        code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
+        return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
 
     def _compare_root(self) -> Problem | None:
         size = self.tree.size
@@ -253,32 +288,33 @@ class Verifier:
         self._problem = _problem(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
         return self._problem
 
-    def _watch_clock(self, now: Header) -> None:
-        before, self.before = self.before, now
+    def _watch_clock(self, seq: int, boot: bytes, ts: int, mono: int) -> None:
+        if self.row in _TOLD:
+            self.warn(f"row {seq} records a {self.row.decode('ascii')}")
+        before, boot_before = self.times, self.boot
+        self.times, self.boot = (ts, mono), boot
         if before is None:
             return
-        step = now.ts - before.ts
-        if now.boot == before.boot:
-            steady = now.mono - before.mono
+        step = ts - before[0]
+        tolerated = CLOCK_TOLERANCE_US
+        if boot == boot_before:
+            steady = mono - before[1]
             step -= steady
             if steady >= 0 and -CLOCK_TOLERANCE_US <= step <= CLOCK_TOLERANCE_US:
                 return
             if steady < 0:
-                self.warn(f"at row {now.seq} the clock that only goes forward went back {-steady} us")
+                self.warn(f"at row {seq} the clock that only goes forward went back {-steady} us")
             # A disciplined clock may be slewed all the time; only what exceeds that is a step.
-            tolerated = CLOCK_TOLERANCE_US + abs(steady) * CLOCK_DRIFT_PPM // 1_000_000
+            tolerated += abs(steady) * CLOCK_DRIFT_PPM // 1_000_000
         elif step > 0:
             return
-        else:
-            tolerated = CLOCK_TOLERANCE_US
         if abs(step) > tolerated:
             self._steps_total += 1
-            self.stepped(now, step)
             if len(self._steps) < MAX_FINDINGS:
-                self._steps.append(ClockStep(seq=now.seq, step_us=step))
-
-    def stepped(self, now: Header, step_us: int) -> None:
-        """Told of each step of the clock; here nobody asks."""
+                self._steps.append(ClockStep(seq=seq, step_us=step))
+            if step > 0:
+                known, ahead = self.ahead
+                self.ahead = (boot, step + (ahead if known == boot else 0))
 
     def warn(self, words: str) -> None:
         """Something a reader should know of, up to a number of such things."""
@@ -288,34 +324,11 @@ class Verifier:
             self._warnings.append("more warnings were left out")
 
 
-_TOLD: Final = frozenset({RowKind.GAP.value, RowKind.KEY.value, RowKind.PRUNE.value})
+_TOLD: Final = frozenset(kind.value.encode() for kind in (RowKind.GAP, RowKind.KEY, RowKind.PRUNE))
 
 
 def read_row(origin: str, seq: int, data: bytes) -> Header | Problem:
     """What the chain stands on in the bytes of that log's row of that number, or what is wrong with them alone."""
-    return _read(origin.encode(), origin, seq, data)
-
-
-def _read(raw_origin: bytes, origin: str, seq: int, data: bytes) -> Header | Problem:
-    found = match_row(data)
-    if found is not None and len(data) <= MAX_ROW_BYTES:
-        boot, extra, log, mono, prev, row, number, side, ts = found.groups()
-        ordered = (side is None or in_order(side)) and (extra is None or in_order(extra))
-        if ordered and log == raw_origin and int(number) == seq:
-            return Header(
-                log=origin,
-                seq=seq,
-                prev=None if prev is None else prev.decode("ascii"),
-                ts=int(ts),
-                mono=int(mono),
-                boot=boot.decode("ascii"),
-                row=row.decode("ascii"),
-            )
-    return _parsed(origin, seq, data)
-
-
-def _parsed(origin: str, seq: int, data: bytes) -> Header | Problem:
-    """The same, for what no pattern knows."""
     try:
         fields = decode(data)
     except MeshError as error:
@@ -347,6 +360,10 @@ def _header(fields: Mapping[str, JsonValue]) -> Header | None:
     ):
         return Header(log=log, seq=seq, prev=prev, ts=ts, mono=mono, boot=boot, row=row)
     return None
+
+
+def _broken(seq: int) -> Problem:
+    return _problem(seq, ProblemCode.CHAIN_BROKEN, "the row before it is not the one it was written after")
 
 
 def _problem(seq: int, code: ProblemCode, why: str) -> Problem:
