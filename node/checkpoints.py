@@ -35,7 +35,7 @@ class _State:
 
 
 class Checkpoints:
-    """Keeps a signed checkpoint near the end of the current log. `keep` gets each note to put it beside the database."""
+    """Keeps a signed checkpoint near the end of the current log. `keep` gets each note, to put it elsewhere as well."""
 
     def __init__(
         self, *, store: Store, keys: LogKeyKeeper, clock: Clock, limits: Limits, keep: Callable[[str], None]

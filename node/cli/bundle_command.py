@@ -43,7 +43,7 @@ _TO_STDOUT = Path("-")
 )  # fmt: skip
 @json_option
 def bundle_command(*, from_seq: int, to_seq: int | None, log: str, output: Path, in_json: bool) -> None:
-    """Write rows with signatures, hashes and keys into one file that anybody can verify with: helio timeline verify FILE
+    """Write rows with signatures, hashes and keys into one file that can be verified anywhere, without this node.
 
     Texts beside rows (titles, previews, names) are in it, but those that were erased. FILE appears when it is whole.
     """

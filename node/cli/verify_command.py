@@ -1,4 +1,4 @@
-"""`helio timeline verify`: whether anybody changed a timeline, this node's own or one in a bundle; needs no node for that."""
+"""`helio timeline verify`: whether anybody changed a timeline, that of the running node or one in a bundle."""
 
 from __future__ import annotations
 

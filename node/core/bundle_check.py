@@ -35,8 +35,8 @@ class BundleCheck:
         *,
         checks: Checks,
         seen: Sequence[TreeHead] = (),
-        told: Callable[[int, int], None] = lambda done, total: None,
-        heard: Callable[[BundleRow], None] = lambda row: None,
+        told: Callable[[int, int], None] | None = None,
+        heard: Callable[[BundleRow], None] | None = None,
     ) -> None:
         self._checks = checks
         self._seen = seen
@@ -101,10 +101,12 @@ class BundleCheck:
             case BundleRow():
                 if len(self._rows) >= _PAGE:
                     self._flush(evidence)
-                    self._told(self._count, header.end - header.first)
+                    if self._told is not None:
+                        self._told(self._count, header.end - header.first)
                 self._rows.append(line)
                 self._count += 1
-                self._heard(line)
+                if self._heard is not None:
+                    self._heard(line)
                 if line.side:
                     # Until its salts come, which is the next line.
                     self._texts.extend(_Text(seq=line.seq, field=name, salt=b"", text=text) for name, text in line.side)

@@ -1,6 +1,6 @@
 """The check of all that a log is: its chain, tiles, texts, checkpoints, keys and prune rows, in one pass.
 
-It takes pages of rows with what stands beside them, from a node's own store or out of a bundle, and says what is proven.
+It takes pages of rows with what stands beside them, from a node's store or out of a bundle, and says what is proven.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Evidence:
         self._fail(self.size, code, words)
 
     def skip_tile(self, index: int, hashes: bytes, above: Mapping[tuple[int, int], bytes]) -> None:
-        """The next 256 rows were pruned; their leaf hashes are in this tile, and the roots of tiles in those `above`."""
+        """The next 256 rows were pruned; their leaf hashes are in this tile, the roots of tiles in those `above`."""
         if len(hashes) != TILE_WIDTH * HASH_BYTES:
             self._fail(index * TILE_WIDTH, ProblemCode.TILE_DIFFERS, f"tile {index} of pruned rows has not 256 hashes")
             return

@@ -117,7 +117,7 @@ def head_text(head: TreeHead) -> str:
 
 
 def read_head(text: str) -> TreeHead:
-    """What the text of a checkpoint says; TAMPERED for any other, and for one with extension lines: nodes write none."""
+    """What the text of a checkpoint says; TAMPERED for any other, also one with extension lines: nodes write none."""
     lines = text.split("\n")
     if len(lines) != 4 or lines[3]:
         refuse("a checkpoint has three lines: origin, size, root")
