@@ -25,6 +25,7 @@ from node.signatures import NoteChecks
 PAGE = 512
 SW = "test/1"
 SECOND = 1_000_000
+DAY_S = 86_400
 START = 1_790_000_000 * SECOND
 PLAIN = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw=SW)
 CHECKS = NoteChecks()
@@ -80,7 +81,7 @@ class Log:
         self.rows.append(entry)
         self.texts.extend(Side(seq=entry.seq, field=name, salt=salt, text=text) for name, salt, text in salted)
         if not self.head.size % TILE_WIDTH:
-            self._fill(self.head.size // TILE_WIDTH - 1)
+            self.refill(self.head.size // TILE_WIDTH - 1)
         return entry.seq
 
     def fill(self, times: int, row: Row = PLAIN) -> None:
@@ -137,8 +138,14 @@ class Log:
         pruned = b"".join(self.tiles[0, index] for index in range(self.first // TILE_WIDTH))
         return [pruned[at : at + 32] for at in range(0, len(pruned), 32)] + [row.leaf for row in self.rows]
 
-    def _fill(self, index: int) -> None:
-        hashes = self._leaves()[index * TILE_WIDTH :]
+    @property
+    def blank(self) -> Checkpoint:
+        """A checkpoint to be filled in."""
+        return Checkpoint(size=0, root=b"", note="", made_us=0)
+
+    def refill(self, index: int) -> None:
+        """Writes the leaf tile, and its root into the tile above, as it is when the tile becomes full."""
+        hashes = self._leaves()[index * TILE_WIDTH : (index + 1) * TILE_WIDTH]
         self.tiles[0, index] = b"".join(hashes)
         level, root = 1, merkle.root_of(hashes)
         while True:
