@@ -181,6 +181,7 @@ def checked(
     seen: Sequence[TreeHead] = (),
     trusted: frozenset[str] | None = None,
     claimed: Head | None = None,
+    signing: bool = True,
 ) -> Verification:
     """What a check of the log as it stands says, its node's own keys at hand."""
     evidence = Evidence(log.origin, checks=CHECKS, endorsed=log.endorsed, seen=seen)
@@ -191,7 +192,7 @@ def checked(
             break
     signed = max((one.size for one in log.checkpoints), default=0)
     trusted = frozenset({node_of(log.key)}) if trusted is None else trusted
-    return evidence.finish(first=log.first, claimed=claimed, signed=signed, trusted=trusted)
+    return evidence.finish(first=log.first, claimed=claimed, signed=signed, trusted=trusted, signing=signing)
 
 
 def began(*, dual: bool = False, rows: int = 0) -> Log:

@@ -201,7 +201,7 @@ class Evidence:
         """What was found. `first` is the first row that the log still keeps, `claimed` how far it says that it goes.
 
         `signed` is the size of the largest checkpoint there is, `trusted` the ids of nodes that may answer for the log;
-        with `signing` it may be that nothing of the log is signed yet.
+        with `signing` the node still writes the log, and need not have signed all of it.
         """
         tree, end = self._verifier.tree, self.size if self._end is None else self._end
         self._compare_seen()
@@ -231,7 +231,7 @@ class Evidence:
             pruned=gone if excused else (),
             keys=tuple(self._keys.changes),
             node=self._keys.nodes[-1] if self._keys.nodes else "",
-            vouched=not trusted.isdisjoint(self._keys.nodes),
+            vouched=self._checkpoints > 0 and not trusted.isdisjoint(self._keys.nodes),
         )
 
     def _compare_seen(self) -> None:
@@ -252,6 +252,10 @@ class Evidence:
 
     def _judge_keys(self, trusted: frozenset[str], *, signing: bool) -> None:
         nodes = self._keys.nodes
+        end = self.size if self._end is None else self._end
+        if not signing and self._covered < end:
+            words = f"rows {self._covered} to {end - 1} are not signed, so nobody answers for them"
+            self.doubt(ProblemCode.NOT_COMPARED, words)
         if not trusted or not trusted.isdisjoint(nodes):
             return
         if nodes:
@@ -259,8 +263,6 @@ class Evidence:
             self._fail(0, ProblemCode.NOT_VOUCHED, words)
         elif self._checkpoints:
             self.doubt(ProblemCode.KEY_UNKNOWN, "no node answers for the key that signed this log")
-        elif not signing:
-            self.doubt(ProblemCode.NOT_COMPARED, "nothing of this log is signed, so nobody answers for it")
 
     def _excuse(self, first: int) -> bool:
         """Whether the rows before `first` were pruned as a prune row says; TAMPERED otherwise."""
