@@ -11,13 +11,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from node.core import log_key, merkle
+from node.cli.timeline_rows import row_document
+from node.core import bundle, log_key, merkle
+from node.core.bundle import BundleHeader, End, Salts, Signed
 from node.core.evidence import Evidence, Page
 from node.core.log_key import Endorsement
 from node.core.merkle import TILE_WIDTH
 from node.core.note import TreeHead
 from node.core.timeline import Clock, Entry, Head, Row, RowKind, append, commitment
 from node.core.timeline_check import Verification
+from node.core.views import TimelineRowView
 from node.log_keys import KeySigner
 from node.ports_timeline import Checkpoint, Side
 from node.signatures import NoteChecks
@@ -202,3 +205,25 @@ def began(*, dual: bool = False, rows: int = 0) -> Log:
     log.take_key()
     log.fill(rows)
     return log
+
+
+def bundle_of(log: Log, *, until_us: int = 0) -> bytes:
+    """The log as a bundle, as if it were made at `until_us` (now, unless told)."""
+    header = BundleHeader(
+        log=log.origin, first=0, end=len(log.rows), kept=0, made_us=until_us or log.now.ts_us, keys=tuple(log.endorsed)
+    )
+    lines = [bundle.header_line(header)]
+    texts: dict[int, list[Side]] = {}
+    for text in log.texts:
+        texts.setdefault(text.seq, []).append(text)
+    signed = {one.size: one for one in log.checkpoints}
+    for row in log.rows:
+        beside = texts.get(row.seq, [])
+        shown = tuple((text.field, text.text) for text in beside)
+        lines.append(row_document(TimelineRowView(seq=row.seq, data=row.data, leaf=row.leaf, side=shown)))
+        if beside:
+            lines.append(bundle.salts_line(Salts(seq=row.seq, salts=tuple((one.field, one.salt) for one in beside))))
+        if (made := signed.get(row.seq + 1)) is not None:
+            lines.append(bundle.signed_line(Signed(size=made.size, root=made.root, note=made.note)))
+    lines.append(bundle.end_line(End(rows=len(log.rows))))
+    return "".join(f"{line}\n" for line in lines).encode()
