@@ -99,7 +99,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            timeline=TimelineApi(audit=parts.audit),
+            timeline=TimelineApi(audit=parts.audit, proofs=parts.proofs),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,
@@ -125,6 +125,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.launcher.run()),
                 group.create_task(parts.mesh.run()),
                 group.create_task(parts.mirrors.run()),
+                group.create_task(parts.checkpoints.run()),
                 group.create_task(tunnel.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
@@ -137,6 +138,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             for task in work:
                 task.cancel()
         await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
+        await parts.checkpoints.sign()
 
 
 def main(home: Path) -> int:

@@ -15,6 +15,9 @@ from node.ports_timeline import Checkpoint, LogInfo, Side, StoredRow
 
 TILE: Final = merkle.TILE_WIDTH
 _PLACE_BITS: Final = 40
+# As bytes: a single text that is no UTF-8 would keep all others from being read.
+_TEXTS: Final = "CAST(field AS BLOB) AS field, CAST(body AS BLOB) AS body"
+_CHECKPOINT: Final = "size, root, CAST(note AS BLOB) AS note, made_us"
 
 
 def _base(log: int) -> int:
@@ -52,10 +55,10 @@ class TimelineReader:
             return ()
         texts: dict[int, list[tuple[str, str]]] = {}
         for row in self._db.execute(
-            "SELECT place, field, body FROM timeline_side WHERE place BETWEEN ? AND ? ORDER BY place, field",
+            f"SELECT place, {_TEXTS} FROM timeline_side WHERE place BETWEEN ? AND ? ORDER BY place, field",
             (rows[0]["place"], rows[-1]["place"]),
         ):
-            texts.setdefault(row["place"], []).append((row["field"], row["body"]))
+            texts.setdefault(row["place"], []).append((_text(row["field"]), _text(row["body"])))
         return tuple(
             StoredRow(
                 seq=row["place"] - base,
@@ -70,11 +73,12 @@ class TimelineReader:
         """The texts beside rows `first` to `end` - 1 with their salts, in order; what was erased is not among them."""
         base = _base(self._log(log))
         rows = self._db.execute(
-            "SELECT place, field, salt, body FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
+            f"SELECT place, salt, {_TEXTS} FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
             (base + first, base + end),
         )
         return tuple(
-            Side(seq=row["place"] - base, field=row["field"], salt=row["salt"], text=row["body"]) for row in rows
+            Side(seq=row["place"] - base, field=_text(row["field"]), salt=bytes(row["salt"]), text=_text(row["body"]))
+            for row in rows
         )
 
     def size(self) -> int:
@@ -97,8 +101,7 @@ class TimelineReader:
     def checkpoints(self, after: int, limit: int, log: int | None = None) -> tuple[Checkpoint, ...]:
         """Checkpoints of more than `after` rows, the smallest first."""
         rows = self._db.execute(
-            "SELECT size, root, note, made_us FROM timeline_checkpoints WHERE log = ? AND size > ? "
-            "ORDER BY size LIMIT ?",
+            f"SELECT {_CHECKPOINT} FROM timeline_checkpoints WHERE log = ? AND size > ? ORDER BY size LIMIT ?",
             (self._log(log), after, limit),
         )
         return tuple(map(_checkpoint_of, rows))
@@ -106,7 +109,7 @@ class TimelineReader:
     def last_checkpoint(self, log: int | None = None) -> Checkpoint | None:
         """The checkpoint of most rows."""
         row = self._db.execute(
-            "SELECT size, root, note, made_us FROM timeline_checkpoints WHERE log = ? ORDER BY size DESC LIMIT 1",
+            f"SELECT {_CHECKPOINT} FROM timeline_checkpoints WHERE log = ? ORDER BY size DESC LIMIT 1",
             (self._log(log),),
         ).fetchone()
         return None if row is None else _checkpoint_of(row)
@@ -253,9 +256,14 @@ def fill_tile(connection: sqlite3.Connection, log: int, index: int) -> bool:
     return True
 
 
+def _text(stored: bytes) -> str:
+    """A text as it is stored: of one that somebody damaged, what is no UTF-8 stays what it is, as half characters."""
+    return stored.decode("utf-8", "surrogateescape")
+
+
 def _hashes(folded: bytes) -> tuple[bytes, ...]:
     return tuple(folded[at : at + HASH_BYTES] for at in range(0, len(folded), HASH_BYTES))
 
 
 def _checkpoint_of(row: sqlite3.Row) -> Checkpoint:
-    return Checkpoint(size=row["size"], root=row["root"], note=row["note"], made_us=row["made_us"])
+    return Checkpoint(size=row["size"], root=row["root"], note=_text(row["note"]), made_us=row["made_us"])
