@@ -15,6 +15,8 @@ from node.ports import Entropy
 from node.ports_timeline import Checkpoint, LogInfo, Side, StoredRow
 
 TILE: Final = merkle.TILE_WIDTH
+LOG_BROKEN: Final = "timeline"
+"""The reason in the details of an error that says that the log as stored cannot go on."""
 _PLACE_BITS: Final = 40
 
 
@@ -134,6 +136,8 @@ class TimelineTx(TimelineReader):
         self._entropy = entropy
         self._current = self._log(None)
         self._head = super().head(self._current)
+        # What the command that is under way has appended so far.
+        self.appended: list[timeline.Row] = []
 
     @property
     def log(self) -> tuple[int, Head]:
@@ -154,6 +158,7 @@ class TimelineTx(TimelineReader):
         salted = [(field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
         if salted:
             row = replace(row, side={name: timeline.commitment(salt, text) for name, salt, text in salted})
+        self.appended.append(row)
         self._head, entry = timeline.append(self._head, self._row_clock(), row)
         place = _base(self._current) + entry.seq
         self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (place, entry.data, entry.leaf))
@@ -164,6 +169,7 @@ class TimelineTx(TimelineReader):
                 ErrorCode.AUDIT_UNAVAILABLE,
                 "Rows of the timeline are gone that nobody pruned, so nothing more is written to it and nothing was "
                 "relayed. Run `helio timeline verify` and keep a copy of the node's folder as it is.",
+                {"reason": LOG_BROKEN},
             )
         return entry.seq
 
