@@ -52,6 +52,30 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prune:
+    """Rows `first` to `next` - 1 of a log are to be deleted, as row `row_seq` of the log `row_log` says.
+
+    Nothing is deleted before that row is `covered` by a checkpoint.
+    """
+
+    log: int
+    first: int
+    next: int
+    row_log: int
+    row_seq: int
+    covered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPlace:
+    """Where there is a text: its row's number and bytes (empty if the row is gone), and its field."""
+
+    seq: int
+    field: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowFilter:
     """Which timeline rows; empty means any. Times in microseconds, `until_us` 0 for open.
 
@@ -98,6 +122,24 @@ class TimelineReader(Protocol):
     def tile(self, level: int, index: int, log: int | None = None) -> bytes: ...
     def checkpoints(self, after: int, limit: int, log: int | None = None) -> tuple[Checkpoint, ...]: ...
     def last_checkpoint(self, log: int | None = None) -> Checkpoint | None: ...
+
+
+class RetentionReader(Protocol):
+    """Questions about what of the logs is to go; `log` is an id. Blocking, as all of a Reader."""
+
+    def log_bytes(self, log: int) -> int: ...
+    def row_sizes(self, first: int, end: int, log: int) -> int: ...
+    def prunes(self) -> tuple[Prune, ...]: ...
+    def texts(self, first: int, end: int, limit: int, log: int) -> tuple[TextPlace, ...]: ...
+
+
+class RetentionTx(RetentionReader, Protocol):
+    """Deletes what is to go."""
+
+    def begin_prune(self, prune: Prune) -> None: ...
+    def prune_tile(self, log: int) -> bool: ...
+    def erase_texts(self, log: int, places: Sequence[tuple[int, str]]) -> int: ...
+    def thin_checkpoints(self, log: int, newest: int, day_us: int) -> int: ...
 
 
 class TimelineTx(TimelineReader, Protocol):

@@ -20,7 +20,7 @@ LOG_BROKEN: Final = "timeline"
 _PLACE_BITS: Final = 40
 
 
-def _base(log: int) -> int:
+def base(log: int) -> int:
     """The place of a log's first row."""
     return log << _PLACE_BITS
 
@@ -46,10 +46,10 @@ class TimelineReader:
 
     def rows(self, after: int, limit: int, log: int | None = None) -> tuple[StoredRow, ...]:
         """Rows with a sequence number of at least `after`, in order, with their side texts."""
-        base = _base(self._log(log))
+        start = base(self._log(log))
         rows = self._db.execute(
             "SELECT place, data, leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
-            (base + after, base + (1 << _PLACE_BITS), limit),
+            (start + after, start + (1 << _PLACE_BITS), limit),
         ).fetchall()
         if not rows:
             return ()
@@ -61,7 +61,7 @@ class TimelineReader:
             texts.setdefault(row["place"], []).append((row["field"], row["body"]))
         return tuple(
             StoredRow(
-                seq=row["place"] - base,
+                seq=row["place"] - start,
                 data=row["data"],
                 leaf=row["leaf"],
                 side=tuple(texts.get(row["place"], ())),
@@ -71,13 +71,13 @@ class TimelineReader:
 
     def sides(self, first: int, end: int, log: int | None = None) -> tuple[Side, ...]:
         """The texts beside rows `first` to `end` - 1 with their salts, in order; what was erased is not among them."""
-        base = _base(self._log(log))
+        start = base(self._log(log))
         rows = self._db.execute(
             "SELECT place, field, salt, body FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
-            (base + first, base + end),
+            (start + first, start + end),
         )
         return tuple(
-            Side(seq=row["place"] - base, field=row["field"], salt=row["salt"], text=row["body"]) for row in rows
+            Side(seq=row["place"] - start, field=row["field"], salt=row["salt"], text=row["body"]) for row in rows
         )
 
     def size(self) -> int:
@@ -136,18 +136,20 @@ class TimelineTx(TimelineReader):
         self._entropy = entropy
         self._current = self._log(None)
         self._head = super().head(self._current)
+        # What this transaction added to the log, in bytes, since its head was stored.
+        self._grown = 0
         # What the command that is under way has appended so far.
         self.appended: list[timeline.Row] = []
 
     @property
-    def log(self) -> tuple[int, Head]:
-        """The current log and its head, as of now in this transaction."""
-        return self._current, self._head
+    def log(self) -> tuple[int, Head, int]:
+        """The current log, its head, and by how much it has grown, as of now in this transaction."""
+        return self._current, self._head, self._grown
 
     @log.setter
-    def log(self, log: tuple[int, Head]) -> None:
+    def log(self, log: tuple[int, Head, int]) -> None:
         """Takes them back to what they were before a command that was undone."""
-        self._current, self._head = log
+        self._current, self._head, self._grown = log
 
     def head(self, log: int | None = None) -> Head:
         """Where a log stands; of the current one with the rows of this transaction."""
@@ -160,10 +162,12 @@ class TimelineTx(TimelineReader):
             row = replace(row, side={name: timeline.commitment(salt, text) for name, salt, text in salted})
         self.appended.append(row)
         self._head, entry = timeline.append(self._head, self._row_clock(), row)
-        place = _base(self._current) + entry.seq
+        place = base(self._current) + entry.seq
         self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (place, entry.data, entry.leaf))
+        self._grown += len(entry.data)
         for field, salt, text in salted:
             self._db.execute("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", (place, field, salt, text))
+            self._grown += len(text.encode("utf-8", "surrogatepass"))
         if self._head.size % TILE == 0 and not fill_tile(self._db, self._current, self._head.size // TILE - 1):
             raise MeshError(
                 ErrorCode.AUDIT_UNAVAILABLE,
@@ -190,14 +194,17 @@ class TimelineTx(TimelineReader):
     def save_head(self) -> None:
         """Stores the head; part of the transaction that wrote the rows."""
         self._db.execute(
-            "UPDATE timeline_logs SET size = ?, last = ?, frontier = ? WHERE id = ?",
-            (self._head.size, self._head.last, b"".join(self._head.frontier), self._current),
+            "UPDATE timeline_logs SET size = ?, last = ?, frontier = ?, bytes = bytes + ? WHERE id = ?",
+            (self._head.size, self._head.last, b"".join(self._head.frontier), self._grown, self._current),
         )
+        self._grown = 0
 
 
 def begin_log(connection: sqlite3.Connection, log: int, origin: str) -> None:
     """An empty log of that id."""
-    connection.execute("INSERT INTO timeline_logs VALUES (?, ?, 0, NULL, x'', 0)", (log, origin))
+    connection.execute(
+        "INSERT INTO timeline_logs (id, origin, size, last, frontier) VALUES (?, ?, 0, NULL, x'')", (log, origin)
+    )
 
 
 def fill_tiles(connection: sqlite3.Connection) -> None:
@@ -214,7 +221,7 @@ def fill_tiles(connection: sqlite3.Connection) -> None:
 
 def fill_tile(connection: sqlite3.Connection, log: int, index: int) -> bool:
     """Writes a leaf tile, and adds its root to the tile above, and so on; False when not all of its rows are there."""
-    first = _base(log) + index * TILE
+    first = base(log) + index * TILE
     rows = connection.execute(
         "SELECT leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place", (first, first + TILE)
     ).fetchall()
