@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from node.core import merkle, timeline
@@ -157,17 +156,16 @@ class TimelineTx(TimelineReader):
 
     def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
         """Appends a row with commitments to its side texts; gives its sequence number."""
-        salted = [(field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
-        if salted:
-            row = replace(row, side={name: timeline.commitment(salt, text) for name, salt, text in salted})
+        place = base(self._current) + self._head.size
+        salted = [(place, field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
+        commits = {field: timeline.commitment(salt, text) for _, field, salt, text in salted}
         self.appended.append(row)
-        self._head, entry = timeline.append(self._head, self._row_clock(), row)
-        place = base(self._current) + entry.seq
+        self._head, entry = timeline.append(self._head, self._row_clock(), row, commits or None)
         self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (place, entry.data, entry.leaf))
         self._grown += len(entry.data)
-        for field, salt, text in salted:
-            self._db.execute("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", (place, field, salt, text))
-            self._grown += len(text.encode("utf-8", "surrogatepass"))
+        if salted:
+            self._db.executemany("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", salted)
+            self._grown += sum(len(text.encode("utf-8", "surrogatepass")) for _, _, _, text in salted)
         if self._head.size % TILE == 0 and not fill_tile(self._db, self._current, self._head.size // TILE - 1):
             raise MeshError(
                 ErrorCode.AUDIT_UNAVAILABLE,
