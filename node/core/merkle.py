@@ -53,6 +53,54 @@ def frontier_root(frontier: Frontier) -> bytes:
     return folded
 
 
+class Tree:
+    """A tree that grows, for the many leaves of a check: its size and frontier, changed in place.
+
+    `filled` gathers the roots of subtrees that stand in tiles, of 256 leaves, 65,536 and so on, as they become
+    complete: (level, index at that level, hash). Whoever looks at them empties it.
+    """
+
+    __slots__ = ("filled", "frontier", "size")
+
+    def __init__(self, size: int = 0, frontier: Frontier = ()) -> None:
+        self.size = size
+        self.frontier = list(frontier)
+        self.filled: list[tuple[int, int, bytes]] = []
+
+    def add(self, leaf: bytes) -> None:
+        """One more leaf hash."""
+        self.add_subtree(0, leaf)
+
+    def add_subtree(self, height: int, root: bytes) -> None:
+        """A complete subtree of 2^height leaves, whose place must be the next one of that size."""
+        frontier, place, merged = self.frontier, self.size >> height, root
+        self.size += 1 << height
+        while place & 1:
+            merged = sha256(b"\x01" + frontier.pop() + merged).digest()
+            place >>= 1
+            height += 1
+            if not height & 7:
+                self.filled.append((height >> 3, place, merged))
+        frontier.append(merged)
+
+    @property
+    def root(self) -> bytes:
+        """Root over all leaves so far."""
+        return frontier_root(tuple(self.frontier))
+
+
+def cover(first: int, end: int) -> tuple[tuple[int, int], ...]:
+    """The complete subtrees that leaves [first, end) are made of in any tree, as (height, index at that height)."""
+    found: list[tuple[int, int]] = []
+    while first < end:
+        height = (end - first).bit_length() - 1
+        if first:
+            height = min(height, (first & -first).bit_length() - 1)
+        found.append((height, first >> height))
+        first += 1 << height
+    return tuple(found)
+
+
 def root_of(leaves: Iterable[bytes]) -> bytes:
     """Root over leaf hashes, in one pass and O(log n) memory."""
     frontier: Frontier = ()
