@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.retention import Doubt, Range
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
 
@@ -73,6 +74,50 @@ class TextPlace:
     seq: int
     field: str
     data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneStep:
+    """What became of a range that may be pruned: how many of its rows are deleted so far, or why none will be."""
+
+    range: Range
+    deleted: int = 0
+    doubt: Doubt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """Which texts to erase: those of which all that is given is true. Ids may be cut short; `log` is an origin."""
+
+    log: str = ""
+    seqs: tuple[int, ...] = ()
+    field: str = ""
+    exchange: str = ""
+    session: str = ""
+    before_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraseStep:
+    """How far an erasure is: up to which row it has looked, how many texts it found, how many of them it erased."""
+
+    seq: int
+    size: int
+    found: int
+    erased: int
+    doubt: Doubt | None = None
+
+
+class Retention(Protocol):
+    """Deletes what is older than it is kept, or more than is kept."""
+
+    def prune(self, *, dry_run: bool, by_person: bool) -> AsyncIterator[PruneStep]: ...
+
+
+class Erasures(Protocol):
+    """Erases texts beside rows."""
+
+    def erase(self, wish: Erasure, *, dry_run: bool) -> AsyncIterator[EraseStep]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,8 @@ from node.store.tx import SqliteTx
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+# So long a scrub waits for whoever reads; reads are short, and commands wait meanwhile.
+_SCRUB_MS = 50
 _COMMANDS_OWN = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
 
 
@@ -94,6 +96,7 @@ class SqliteStore:
         self._gathered: list[_Pending[object]] = []
         self._ready = threading.Condition()
         self._closing = False
+        self._dirty = False
         self._told: list[Callable[[], None]] = []
         self._thread = threading.Thread(target=self._write_loop, name="helio-write", daemon=True)
         self._thread.start()
@@ -170,6 +173,15 @@ class SqliteStore:
                 ErrorCode.UNAVAILABLE, f"The node's database cannot be read ({error}); run `helio doctor`."
             ) from error
 
+    async def scrub(self) -> bool:
+        """Empties the write-ahead log, so that nothing that was deleted stands in the files; False when it could not.
+
+        Then somebody reads an older state, and the next time that the writer has nothing to do it tries again.
+        """
+        self._dirty = True
+        await self.write(lambda _tx: None)
+        return not self._dirty
+
     async def close(self) -> None:
         """Commits what waits, then closes the file."""
         self._hand_over()
@@ -214,7 +226,8 @@ class SqliteStore:
         except MeshError as error:
             self._guard.failed(error)
         else:
-            self._recovered()
+            if self._recovered():
+                self._empty_log()
 
     def _commit(self, batch: list[_Pending[object]]) -> None:
         if not self._recovered():
@@ -227,6 +240,23 @@ class SqliteStore:
         except (sqlite3.Error, MeshError) as error:
             # A MeshError here is no command's: the head as stored does not fit itself, or the files are others.
             self._fail(batch, error)
+        else:
+            self._empty_log()
+
+    def _empty_log(self) -> None:
+        """If asked for, writes all of the write-ahead log into the database and empties it, unless one reads it."""
+        if not self._dirty:
+            return
+        try:
+            self._guard.check()
+            self._writer.execute(f"PRAGMA busy_timeout = {_SCRUB_MS}")
+            (busy, _, _) = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._writer.execute(f"PRAGMA busy_timeout = {self._settings.busy_ms}")
+            self._guard.written()
+        except (sqlite3.Error, MeshError) as error:
+            self._undo(error)
+        else:
+            self._dirty = bool(busy)
 
     def _recovered(self) -> bool:
         """Whether commits work: after a trouble, once the row that says so is on the disk."""

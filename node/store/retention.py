@@ -26,7 +26,8 @@ class RetentionReader(TimelineReader):
             "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM timeline WHERE place >= ? AND place < ?", span
         ).fetchone()
         (texts,) = self._db.execute(
-            "SELECT COALESCE(SUM(LENGTH(CAST(body AS BLOB))), 0) FROM timeline_side WHERE place >= ? AND place < ?", span
+            "SELECT COALESCE(SUM(LENGTH(CAST(body AS BLOB))), 0) FROM timeline_side WHERE place >= ? AND place < ?",
+            span,
         ).fetchone()
         return int(rows) + int(texts)
 
@@ -51,12 +52,13 @@ class RetentionReader(TimelineReader):
 
     def texts(self, first: int, end: int, limit: int, log: int) -> tuple[TextPlace, ...]:
         """Where there are texts beside rows `first` to `end` - 1, in order, each with its row's bytes."""
+        start = base(log)
         rows = self._db.execute(
             "SELECT s.place, s.field, t.data FROM timeline_side AS s LEFT JOIN timeline AS t ON t.place = s.place "
             "WHERE s.place >= ? AND s.place < ? ORDER BY s.place, s.field LIMIT ?",
-            (base(log) + first, base(log) + end, limit),
+            (start + first, start + end, limit),
         )
-        return tuple(TextPlace(seq=row["place"] - base(log), field=row["field"], data=row["data"] or b"") for row in rows)
+        return tuple(TextPlace(seq=row["place"] - start, field=row["field"], data=row["data"] or b"") for row in rows)
 
 
 class RetentionTx(RetentionReader):
@@ -89,9 +91,7 @@ class RetentionTx(RetentionReader):
             span = (base(log) + due.first, base(log) + end)
             self._db.execute("DELETE FROM timeline_side WHERE place >= ? AND place < ?", span)
             self._db.execute("DELETE FROM timeline WHERE place >= ? AND place < ?", span)
-            self._db.execute(
-                "UPDATE timeline_logs SET first = ?, bytes = bytes - ? WHERE id = ?", (end, freed, log)
-            )
+            self._db.execute("UPDATE timeline_logs SET first = ?, bytes = bytes - ? WHERE id = ?", (end, freed, log))
         if end >= due.next:
             self._db.execute("DELETE FROM timeline_prunes WHERE log = ?", (log,))
         return end < due.next
