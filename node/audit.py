@@ -1,4 +1,4 @@
-"""Reads and verifies the timeline; the only reader of its rows for every door."""
+"""Reads the timeline: filters, the tail, and following it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from functools import partial
 from node.core.canonical import JsonValue, decode
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import Address
-from node.core.timeline_check import Verifier
 from node.ports import Reader, Store
-from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
+from node.ports_timeline import RowFilter, StoredRow
 
 _PAGE = 500
 _TAIL_MAX = 100_000
@@ -67,21 +66,6 @@ class Audit:
     async def _page(self, first: int, log: int | None) -> tuple[StoredRow, ...]:
         return await self._store.read(partial(_page, first=first, limit=_PAGE, log=log))
 
-    async def verify(self) -> AsyncIterator[VerifyProgress]:
-        """Re-hashes every row up to the head as it was at the start, with progress on the way."""
-        head = await self._store.read(lambda reader: reader.head())
-        size = head.size
-        verifier = Verifier(head.origin, checkpoints={size: head.root})
-        at = 0
-        while at < size:
-            page = await self._store.read(partial(_page, first=at, limit=min(_PAGE, size - at)))
-            if not page:
-                break
-            await asyncio.to_thread(_feed, verifier, page)
-            at = page[-1].seq + 1
-            yield VerifyProgress(rows=min(at, size), total=size)
-        yield VerifyProgress(rows=min(at, size), total=size, result=verifier.finish())
-
 
 def _log_named(reader: Reader, *, origin: str) -> int | None:
     """The id of the log of that origin, None for the current one; NOT_FOUND when there is none."""
@@ -98,11 +82,6 @@ def _log_named(reader: Reader, *, origin: str) -> int | None:
 
 def _page(reader: Reader, *, first: int, limit: int, log: int | None = None) -> tuple[StoredRow, ...]:
     return reader.rows(first, limit, log)
-
-
-def _feed(verifier: Verifier, page: Sequence[StoredRow]) -> None:
-    for row in page:
-        verifier.feed(row.seq, row.data, row.leaf)
 
 
 def _matches(data: bytes, wanted: RowFilter) -> bool:

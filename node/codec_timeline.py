@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from node.codec_values import known, wire_text
-from node.core.timeline_check import ProblemCode
-from node.core.views import ProblemView, TimelineRowView, VerifyResultView, VerifyView
-from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
+from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned
+from node.core.views import ProblemView, TimelineRowView, VerifyResultView, VerifyView, view_verification
+from node.ports_timeline import BundleWish, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 
 
@@ -58,16 +58,23 @@ def row_from_wire(wire: pb.ReadTimelineResponse) -> TimelineRowView:
 
 def verify_to_wire(step: VerifyProgress) -> pb.VerifyTimelineResponse:
     wire = pb.VerifyTimelineResponse(rows=step.rows, total=step.total)
-    if step.result is not None:
-        wire.done = True
-        wire.ok = step.result.ok
-        wire.root = step.result.root.hex()
-        wire.origin = step.result.origin
-        wire.warnings.extend(wire_text(warning) for warning in step.result.warnings)
-        if step.result.problem is not None:
-            wire.problem_seq = step.result.problem.seq
-            wire.problem_code = step.result.problem.code.value
-            wire.problem_words = wire_text(step.result.problem.words)
+    if step.result is None:
+        return wire
+    found = view_verification(step.result)
+    wire.done, wire.ok, wire.root, wire.origin = True, found.ok, found.root, found.origin
+    wire.warnings.extend(wire_text(warning) for warning in found.warnings)
+    if found.problem is not None:
+        wire.problem_seq = found.problem.seq
+        wire.problem_code = found.problem.code.value
+        wire.problem_words = wire_text(found.problem.words)
+    wire.read_rows, wire.first_seq, wire.covered = found.rows, found.first_seq, found.covered
+    wire.checkpoints, wire.node, wire.vouched = found.checkpoints, found.node, found.vouched
+    wire.clock_steps_total = found.clock_steps_total
+    wire.pruned.extend(
+        pb.PrunedRows(first=one.first, next=one.next, row=one.row, why=wire_text(one.why)) for one in found.pruned
+    )
+    wire.keys.extend(pb.LogKeyChange(seq=one.seq, key=one.key, how=one.how) for one in found.keys)
+    wire.clock_steps.extend(pb.TimelineClockStep(seq=one.seq, step_us=one.step_us) for one in found.clock_steps)
     return wire
 
 
@@ -80,6 +87,39 @@ def verify_from_wire(wire: pb.VerifyTimelineResponse) -> VerifyView:
             seq=wire.problem_seq, code=known(ProblemCode, wire.problem_code), words=wire.problem_words
         )
     result = VerifyResultView(
-        origin=wire.origin, root=wire.root, ok=wire.ok, problem=problem, warnings=tuple(wire.warnings)
+        origin=wire.origin,
+        root=wire.root,
+        ok=wire.ok,
+        problem=problem,
+        warnings=tuple(wire.warnings),
+        rows=wire.read_rows,
+        first_seq=wire.first_seq,
+        covered=wire.covered,
+        checkpoints=wire.checkpoints,
+        pruned=tuple(Pruned(first=one.first, next=one.next, row=one.row, why=one.why) for one in wire.pruned),
+        keys=tuple(KeyChange(seq=one.seq, key=one.key, how=one.how) for one in wire.keys),
+        clock_steps=tuple(ClockStep(seq=one.seq, step_us=one.step_us) for one in wire.clock_steps),
+        clock_steps_total=wire.clock_steps_total,
+        node=wire.node,
+        vouched=wire.vouched,
     )
     return VerifyView(rows=wire.rows, total=wire.total, result=result)
+
+
+def bundle_wish_to_wire(wish: BundleWish) -> pb.BundleTimelineRequest:
+    """ValueError when a number does not fit its field."""
+    return pb.BundleTimelineRequest(log=wish.log, from_seq=wish.from_seq, to_seq=wish.to_seq)
+
+
+def bundle_wish_from_wire(wire: pb.BundleTimelineRequest) -> BundleWish:
+    return BundleWish(log=wire.log, from_seq=wire.from_seq, to_seq=wire.to_seq if wire.HasField("to_seq") else None)
+
+
+def bundle_item_to_wire(item: StoredRow | str) -> pb.BundleTimelineResponse:
+    if isinstance(item, str):
+        return pb.BundleTimelineResponse(line=item)
+    return pb.BundleTimelineResponse(row=row_to_wire(item))
+
+
+def bundle_item_from_wire(wire: pb.BundleTimelineResponse) -> TimelineRowView | str:
+    return row_from_wire(wire.row) if wire.HasField("row") else wire.line

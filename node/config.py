@@ -12,9 +12,10 @@ from pathlib import Path
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits, limits_from
 
-_SECTIONS = frozenset({"identity", "limits", "mesh", "screen"})
+_SECTIONS = frozenset({"identity", "limits", "mesh", "screen", "timeline"})
 _KEYCHAIN = ("auto", "off")
 _CREDENTIALS = ("withhold", "redact")
+_SECOND_SIGNATURES = ("none", "ml-dsa-44")
 _HIGHEST_PORT = 65_535
 # Where nodes wait for pairing if nobody chose otherwise.
 PAIRING_PORT = 4_355
@@ -51,6 +52,13 @@ class ScreenConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineConfig:
+    """With what checkpoints are signed besides Ed25519: nothing more, or ML-DSA-44."""
+
+    second_signature: str = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """What config.toml may set; all of it has defaults."""
 
@@ -58,6 +66,7 @@ class Config:
     mesh: MeshConfig = field(default_factory=MeshConfig)
     identity: IdentityConfig = field(default_factory=IdentityConfig)
     screen: ScreenConfig = field(default_factory=ScreenConfig)
+    timeline: TimelineConfig = field(default_factory=TimelineConfig)
 
 
 def load(home: Path) -> Config:
@@ -88,6 +97,11 @@ def load(home: Path) -> Config:
         ),
         screen=ScreenConfig(
             credentials=_choice(path, "screen", "credentials", _section(path, given, "screen"), _CREDENTIALS)
+        ),
+        timeline=TimelineConfig(
+            second_signature=_choice(
+                path, "timeline", "second_signature", _section(path, given, "timeline"), _SECOND_SIGNATURES
+            )
         ),
     )
 

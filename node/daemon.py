@@ -97,7 +97,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            timeline=TimelineApi(audit=parts.audit),
+            timeline=TimelineApi(audit=parts.audit, proofs=parts.proofs),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,
@@ -123,6 +123,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.launcher.run()),
                 group.create_task(parts.mesh.run()),
                 group.create_task(parts.mirrors.run()),
+                group.create_task(parts.checkpoints.run()),
                 group.create_task(tunnel.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
@@ -135,6 +136,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             for task in work:
                 task.cancel()
         await _lifecycle_row(parts, "stopped")
+        await parts.checkpoints.sign()
 
 
 def main(home: Path) -> int:

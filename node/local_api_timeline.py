@@ -11,7 +11,7 @@ from google.protobuf.message import Message as WireMessage
 from node import codec_timeline as codec
 from node.grpc_setup import grpc
 from node.local_door import Door
-from node.ports_timeline import Audit
+from node.ports_timeline import Audit, Proofs
 from node.wire.v1 import local_pb2 as pb
 
 R = TypeVar("R", bound=WireMessage)
@@ -23,20 +23,29 @@ class TimelineApi:
     """Answers what a person asks of the timeline."""
 
     audit: Audit
+    proofs: Proofs
 
     def handlers(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """Every one of these calls by its name, behind `door`."""
         return {
             "ReadTimeline": door.stream(self._read, pb.ReadTimelineRequest, follows=lambda asked: asked.follow),
             "VerifyTimeline": door.stream(self._verify, pb.VerifyTimelineRequest),
+            "BundleTimeline": door.stream(self._bundle, pb.BundleTimelineRequest),
+            "ProveTimeline": door.unary(self._prove, pb.ProveTimelineRequest),
         }
 
     def _read(self, asked: pb.ReadTimelineRequest) -> AsyncGenerator[pb.ReadTimelineResponse, None]:
         wanted = codec.row_filter_from_wire(asked)
         return _translated(self.audit.rows(wanted, follow=asked.follow), codec.row_to_wire)
 
-    def _verify(self, _asked: pb.VerifyTimelineRequest) -> AsyncGenerator[pb.VerifyTimelineResponse, None]:
-        return _translated(self.audit.verify(), codec.verify_to_wire)
+    def _verify(self, asked: pb.VerifyTimelineRequest) -> AsyncGenerator[pb.VerifyTimelineResponse, None]:
+        return _translated(self.proofs.verify(log=asked.log, seen=tuple(asked.seen)), codec.verify_to_wire)
+
+    def _bundle(self, asked: pb.BundleTimelineRequest) -> AsyncGenerator[pb.BundleTimelineResponse, None]:
+        return _translated(self.proofs.bundle(codec.bundle_wish_from_wire(asked)), codec.bundle_item_to_wire)
+
+    async def _prove(self, asked: pb.ProveTimelineRequest) -> pb.ProveTimelineResponse:
+        return pb.ProveTimelineResponse(proof=await self.proofs.prove(asked.seq, log=asked.log))
 
 
 async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> AsyncGenerator[R, None]:

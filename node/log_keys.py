@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 from node import certificates
 from node.core import note
 from node.core.errors import ErrorCode, MeshError
-from node.core.log_key import LogKey
+from node.core.log_key import KnownKey, LogKey
 from node.identity import Identity
 from node.ports import Entropy
 from node.vault import FILES_ALONE, PrivateKey, Vault, public_bytes, read_text, write_whole
@@ -65,15 +65,6 @@ class KeySigner:
     def sign_as_node(self, message: bytes) -> bytes:
         """With the node's key."""
         return certificates.sign(self.node_key, message)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownKey:
-    """A key that signed a log, and from which row on."""
-
-    log: str
-    first: int
-    key: LogKey
 
 
 class LogKeys:
@@ -153,6 +144,11 @@ class LogKeys:
         if not isinstance(key, PrivateKey):
             raise _damaged(path)
         return key
+
+
+def keep_note(path: Path, written: str) -> None:
+    """Keeps the last checkpoint beside the database, so that an old copy of that, put back, can be told from this."""
+    write_whole(path, written.encode("utf-8"))
 
 
 def _damaged(path: Path) -> MeshError:

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from node import config, identity, succession
@@ -18,6 +19,7 @@ from node.attachments import Attachments
 from node.audit import Audit
 from node.broker import Broker
 from node.callers import Callers
+from node.checkpoints import Checkpoints
 from node.classifier import Classifier
 from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
@@ -36,6 +38,7 @@ from node.ingress import Ingress
 from node.launcher import Launcher
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle
+from node.log_keys import LogKeys, keep_note
 from node.mcp_server import McpServer
 from node.mesh import Mesh
 from node.mirrors import Mirrors
@@ -44,9 +47,11 @@ from node.panel import DelegationsPanel
 from node.parcels import Parcels
 from node.platform import clocks, durability, paths, processes
 from node.platform.keychain import Keychain, of_this_system
+from node.proofs import Proofs
 from node.screening import Reasons
 from node.service import own_command
 from node.sessions import Sessions
+from node.signatures import NoteChecks
 from node.store import SqliteStore, StoreSettings
 from node.terminal import Tmux
 from node.transfer_log import TransferLog
@@ -117,6 +122,8 @@ class Parts:
     workrooms: Workrooms
     notices: Notices
     audit: Audit
+    checkpoints: Checkpoints
+    proofs: Proofs
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -198,6 +205,13 @@ async def build(
         audit = Audit(store=store, poll_s=1.0)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
+        dual = settings.timeline.second_signature != "none"
+        log_keys = LogKeys(home / "identity", me, entropy=entropy, vault=vault, dual=dual)
+        checkpoints = Checkpoints(
+            store=store, keys=log_keys, clock=clock, limits=limits, keep=partial(keep_note, home / paths.SEEN_FILE)
+        )
+        store.listen(checkpoints.ring)
+        proofs = Proofs(store=store, keys=log_keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
         screener = Classifier()
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
@@ -330,6 +344,8 @@ async def build(
             launcher=launcher,
             notices=notices,
             audit=audit,
+            checkpoints=checkpoints,
+            proofs=proofs,
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.log_key import KnownKey, LogKey, LogSigner
 from node.core.retention import Doubt, Range
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
@@ -150,10 +151,53 @@ class VerifyProgress:
 
 
 class Audit(Protocol):
-    """Reads and verifies the timeline."""
+    """Reads the timeline."""
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
-    def verify(self) -> AsyncIterator[VerifyProgress]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleWish:
+    """Which rows of which log: `from_seq` to `to_seq` (None: the last), `log` an origin, empty for the current one."""
+
+    log: str = ""
+    from_seq: int = 0
+    to_seq: int | None = None
+
+
+class Proofs(Protocol):
+    """Verifies the timeline, and gives what others need to verify it."""
+
+    def verify(self, *, log: str = "", seen: Sequence[str] = ()) -> AsyncIterator[VerifyProgress]:
+        """Progress, then the result; `seen` are checkpoints (signed notes) that somebody kept elsewhere."""
+        ...
+
+    def bundle(self, wish: BundleWish) -> AsyncIterator[StoredRow | str]:
+        """A bundle's lines, of which rows are still to be written as such."""
+        ...
+
+    async def prove(self, seq: int, *, log: str = "") -> str:
+        """That a row is in the log: a tlog-proof with a signed checkpoint."""
+        ...
+
+
+class LogKeyKeeper(Protocol):
+    """The keys that sign this node's logs. Blocking, and MeshError when a key cannot be had."""
+
+    def signer(self) -> LogSigner:
+        """The key in use."""
+        ...
+
+    def former(self, key_ids: frozenset[bytes], origin: str) -> LogSigner | None:
+        """A former one that is still here, by its id in signature lines."""
+        ...
+
+    def forget_former(self) -> None: ...
+    def known(self) -> tuple[KnownKey, ...]:
+        """All that ever signed, oldest first."""
+        ...
+
+    def remember(self, log: str, first: int, key: LogKey) -> None: ...
 
 
 class TimelineReader(Protocol):

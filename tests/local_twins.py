@@ -33,7 +33,6 @@ from node.core.model import (
 )
 from node.core.node_status import NodeStatus
 from node.core.relay import RemoteSession
-from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
@@ -43,10 +42,11 @@ from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession
-from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
+from node.ports_timeline import RowFilter, StoredRow
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
+from tests.local_twins_proof import Proving
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -270,11 +270,6 @@ class Log:
         self.left = asyncio.Event()
         self.wanted: list[RowFilter] = []
         self.streams: list[AsyncIterator[StoredRow]] = []
-        self.found = Verification(
-            origin="local/n/1", rows=5, first_seq=0, last_seq=4, root=b"\x01" * 32, ok=False,
-            problem=Problem(seq=3, code=ProblemCode.EDITED, words="row 3 was edited"),
-            clock_steps=(), clock_steps_total=0, warnings=("the clock went back",),
-        )  # fmt: skip
 
     @staticmethod
     def row(seq: int) -> StoredRow:
@@ -309,10 +304,6 @@ class Log:
         finally:
             self.left.set()
 
-    async def verify(self) -> AsyncIterator[VerifyProgress]:
-        yield VerifyProgress(rows=2, total=5)
-        yield VerifyProgress(rows=5, total=5, result=self.found)
-
 
 class Glance:
     """A twin of the node's overview."""
@@ -341,6 +332,7 @@ class Node:
         self.desk = Desk(self.books)
         self.person = Person(self.books)
         self.log = Log()
+        self.proofs = Proving()
         self.glance = Glance(home)
         self.questions = Questions()
         self.places = Places()
@@ -355,7 +347,7 @@ class Node:
             store=self.books,
             sessions=self.desk,
             people=self.person,
-            timeline=TimelineApi(audit=self.log),
+            timeline=TimelineApi(audit=self.log, proofs=self.proofs),
             overview=self.glance,
             limits=limits or Limits(),
             entropy=os.urandom,

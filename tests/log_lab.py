@@ -1,8 +1,8 @@
-"""A log with all that stands beside it, in memory, as a node would leave it: what a check reads and an attacker changes."""
+"""A log with all that stands beside it, in memory, as a node leaves it: what a check reads and attackers change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import count
@@ -71,7 +71,9 @@ class Log:
 
     def add(self, row: Row = PLAIN, **texts: str) -> int:
         """One row a second, with texts beside it."""
-        salted = [(name, sha256(str(next(_drawn)).encode()).digest()[:16], text) for name, text in sorted(texts.items())]
+        salted = [
+            (name, sha256(str(next(_drawn)).encode()).digest()[:16], text) for name, text in sorted(texts.items())
+        ]
         row = replace(row, side={name: commitment(salt, text) for name, salt, text in salted} or row.side)
         self.head, entry = append(self.head, self.now, row)
         self.wait(1)
@@ -171,7 +173,7 @@ def checked(
     *,
     seen: Sequence[TreeHead] = (),
     trusted: frozenset[str] | None = None,
-    claimed: Callable[[Log], TreeHead | None] = lambda log: None,
+    claimed: Head | None = None,
 ) -> Verification:
     """What a check of the log as it stands says, its node's own keys at hand."""
     evidence = Evidence(log.origin, checks=CHECKS, endorsed=log.endorsed, seen=seen)
@@ -182,7 +184,7 @@ def checked(
             break
     signed = max((one.size for one in log.checkpoints), default=0)
     trusted = frozenset({node_of(log.key)}) if trusted is None else trusted
-    return evidence.finish(first=log.first, claimed=claimed(log), signed=signed, trusted=trusted)
+    return evidence.finish(first=log.first, claimed=claimed, signed=signed, trusted=trusted)
 
 
 def began(*, dual: bool = False, rows: int = 0) -> Log:
@@ -192,5 +194,3 @@ def began(*, dual: bool = False, rows: int = 0) -> Log:
     log.take_key()
     log.fill(rows)
     return log
-
-

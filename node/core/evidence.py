@@ -1,6 +1,6 @@
 """The check of all that a log is: its chain, tiles, texts, checkpoints, keys and prune rows, in one pass.
 
-It takes pages of rows with what stands beside them, from a node's own store or out of a bundle, and says what is proven.
+It takes pages of rows with what stands beside them, from a node's store or out of a bundle, and says what is proven.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from node.core.key_chain import KeyChain
 from node.core.log_key import Checks, Endorsement
 from node.core.merkle import HASH_BYTES, TILE_WIDTH
 from node.core.note import TreeHead
-from node.core.timeline import commitment
+from node.core.timeline import Head, commitment
 from node.core.timeline_check import INCOMPLETE, MAX_FINDINGS, Problem, ProblemCode, Pruned, Verification, Verifier
 
 DAY_US: Final = 86_400_000_000
@@ -98,6 +98,7 @@ class Evidence:
     ) -> None:
         self._verifier = Verifier(origin)
         self._keys = KeyChain(origin, checks, endorsed)
+        self._compared: set[int] = set()
         self._seen = sorted(seen, key=lambda head: head.size)
         # The roots at each 256 rows: 1 byte for 8 rows, so that a prune row can be held against them.
         self._roots = bytearray()
@@ -125,8 +126,12 @@ class Evidence:
         """Whoever feeds this could not do it in full."""
         self._verifier.doubt(Problem(seq=self.size, code=code, words=words))
 
+    def fail(self, code: ProblemCode, words: str) -> None:
+        """Whoever feeds this found something wrong beside the rows."""
+        self._fail(self.size, code, words)
+
     def skip_tile(self, index: int, hashes: bytes, above: Mapping[tuple[int, int], bytes]) -> None:
-        """The next 256 rows were pruned; their leaf hashes are in this tile, and the roots of tiles in those `above`."""
+        """The next 256 rows were pruned; their leaf hashes are in this tile, the roots of tiles in those `above`."""
         if len(hashes) != TILE_WIDTH * HASH_BYTES:
             self._fail(index * TILE_WIDTH, ProblemCode.TILE_DIFFERS, f"tile {index} of pruned rows has not 256 hashes")
             return
@@ -185,24 +190,36 @@ class Evidence:
         return verifier.problem
 
     def finish(
-        self, *, first: int = 0, claimed: TreeHead | None = None, signed: int = 0, trusted: frozenset[str] = frozenset()
+        self,
+        *,
+        first: int = 0,
+        claimed: Head | None = None,
+        signed: int = 0,
+        trusted: frozenset[str] = frozenset(),
+        signing: bool = False,
     ) -> Verification:
         """What was found. `first` is the first row that the log still keeps, `claimed` how far it says that it goes.
 
-        `signed` is the size of the largest checkpoint there is, `trusted` the ids of nodes that may answer for the log.
+        `signed` is the size of the largest checkpoint there is, `trusted` the ids of nodes that may answer for the log;
+        with `signing` it may be that nothing of the log is signed yet.
         """
         tree, end = self._verifier.tree, self.size if self._end is None else self._end
+        self._compare_seen()
         beyond = max([signed, *(head.size for head in self._seen), claimed.size if claimed else 0])
         if beyond > tree.size:
-            self._fail(tree.size, ProblemCode.TAIL_MISSING, f"{beyond} rows are known of, the log ends after {tree.size}")
-        elif claimed is not None and (claimed.size, claimed.root) != (tree.size, tree.root):
+            self._fail(
+                tree.size, ProblemCode.TAIL_MISSING, f"{beyond} rows are known of, the log ends after {tree.size}"
+            )
+        elif claimed is not None and not self._verifier.ends(claimed):
             self._fail(max(tree.size - 1, 0), ProblemCode.ROOT_DIFFERS, "the log's stored end is not that of its rows")
         excused = self._excuse(first)
-        self._judge_keys(trusted)
+        self._judge_keys(trusted, signing=signing)
         found = self._verifier.finish()
         begin = end if found.first_seq is None else min(found.first_seq, end)
         gone = tuple(
-            Pruned(first=one.first, next=one.next, row=one.row, why=one.why) for one in self._excuses if one.next <= first
+            Pruned(first=one.first, next=one.next, row=one.row, why=one.why)
+            for one in self._excuses
+            if one.next <= first
         )
         return replace(
             found,
@@ -217,7 +234,23 @@ class Evidence:
             vouched=not trusted.isdisjoint(self._keys.nodes),
         )
 
-    def _judge_keys(self, trusted: frozenset[str]) -> None:
+    def _compare_seen(self) -> None:
+        """Holds what somebody kept of rows that were not read against what is known of them."""
+        for head in self._seen:
+            if head.size in self._compared or head.size > self.size:
+                continue
+            known = self._verifier.tree.root if head.size == self.size else self._root_at(head.size)
+            if known is None:
+                words = f"the checkpoint of {head.size} rows that was kept is of rows that are not here"
+                self.doubt(ProblemCode.NOT_COMPARED, words)
+            elif known != head.root:
+                self._rewritten(head.size)
+
+    def _rewritten(self, size: int) -> None:
+        words = f"the first {size} rows are not those of the checkpoint that was kept"
+        self._fail(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
+
+    def _judge_keys(self, trusted: frozenset[str], *, signing: bool) -> None:
         nodes = self._keys.nodes
         if not trusted or not trusted.isdisjoint(nodes):
             return
@@ -226,7 +259,7 @@ class Evidence:
             self._fail(0, ProblemCode.NOT_VOUCHED, words)
         elif self._checkpoints:
             self.doubt(ProblemCode.KEY_UNKNOWN, "no node answers for the key that signed this log")
-        else:
+        elif not signing:
             self.doubt(ProblemCode.NOT_COMPARED, "nothing of this log is signed, so nobody answers for it")
 
     def _excuse(self, first: int) -> bool:
@@ -244,15 +277,14 @@ class Evidence:
             sizes.append(checkpoint.size)
         return min(sizes, default=1 << 62)
 
-    def _compare(
-        self, checkpoint: CheckpointLike | None, following: Iterable[CheckpointLike]
-    ) -> CheckpointLike | None:
+    def _compare(self, checkpoint: CheckpointLike | None, following: Iterable[CheckpointLike]) -> CheckpointLike | None:
         """Holds what was signed of the rows so far against them; gives the next checkpoint there is."""
         tree, upcoming = self._verifier.tree, iter(following)
         for head in self._seen:
-            if head.size == tree.size and head.root != tree.root:
-                words = f"the first {tree.size} rows are not those of the checkpoint that was kept"
-                self._fail(max(tree.size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
+            if head.size == tree.size:
+                self._compared.add(head.size)
+                if head.root != tree.root:
+                    self._rewritten(tree.size)
         while checkpoint is not None and checkpoint.size <= tree.size:
             if checkpoint.size == tree.size:
                 self._read_checkpoint(checkpoint)
@@ -279,11 +311,13 @@ class Evidence:
                 self._report(problem)
             return
         extra = fields.get("extra")
-        first, after, root = (extra.get(name) if isinstance(extra, dict) else None for name in ("first", "next", "root"))
+        first, after, root = (
+            extra.get(name) if isinstance(extra, dict) else None for name in ("first", "next", "root")
+        )
         if not isinstance(extra, dict) or type(first) is not int or type(after) is not int or not isinstance(root, str):
             # Other rows of that kind, such as one about texts that were erased, excuse nothing.
             return
-        if not 0 <= first < after <= seq or (kept := self._root_at(after)) is not None and kept.hex() != root:
+        if not 0 <= first < after <= seq or ((kept := self._root_at(after)) is not None and kept.hex() != root):
             words = f"it names rows {first} to {after - 1}, and they are not those that were pruned"
             self._fail(seq, ProblemCode.PRUNE_WRONG, words)
             return

@@ -69,6 +69,15 @@ class LogKey:
         return self.public == other.public and self.pledge == other.pledge
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownKey:
+    """A key that signed a log, and from which row on."""
+
+    log: str
+    first: int
+    key: LogKey
+
+
 class LogSigner(Protocol):
     """The private half of a log key, and the node's key beside it."""
 

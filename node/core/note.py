@@ -23,6 +23,7 @@ ML_DSA_44: Final = 0x06
 """The signature type of a timestamped ML-DSA-44 (co)signature of a checkpoint, of tlog-cosignature."""
 MAX_SIGNATURES: Final = 32
 MAX_NOTE_BYTES: Final = 262_144
+MAX_COUNT: Final = 2**53 - 1
 
 _DASH: Final = "\u2014 "
 _ID_BYTES: Final = 4
@@ -77,7 +78,9 @@ def write(note: Note) -> str:
     try:
         same = read(written) == note
     except MeshError as error:
-        raise MeshError(ErrorCode.INVALID_ARGUMENT, f"This cannot be written as a signed note. {error.message}") from error
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT, f"This cannot be written as a signed note. {error.message}"
+        ) from error
     if not same:
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "This cannot be written as a signed note: it would read otherwise.")
     return written
@@ -87,7 +90,7 @@ def read(written: str) -> Note:
     """The note in a text; TAMPERED unless every byte of it is as signed-note says."""
     if len(written.encode("utf-8", "surrogatepass")) > MAX_NOTE_BYTES:
         refuse(f"it is longer than {MAX_NOTE_BYTES} bytes")
-    if _has_control(written) or not written.isprintable() and any("\ud800" <= one <= "\udfff" for one in written):
+    if _has_control(written) or (not written.isprintable() and any("\ud800" <= one <= "\udfff" for one in written)):
         refuse("it has a control character or half a character")
     body, found, tail = written.rpartition("\n\n")
     if not found or not body or not tail.endswith("\n"):
@@ -114,9 +117,9 @@ def head_text(head: TreeHead) -> str:
 
 
 def read_head(text: str) -> TreeHead:
-    """What the text of a checkpoint says; TAMPERED for any other, and for one with extension lines: nodes write none."""
+    """What the text of a checkpoint says; TAMPERED for any other, also one with extension lines: nodes write none."""
     lines = text.split("\n")
-    if len(lines) != 4 or lines[3]:  # noqa: PLR2004
+    if len(lines) != 4 or lines[3]:
         refuse("a checkpoint has three lines: origin, size, root")
     origin, size, root = lines[0], lines[1], decode64(lines[2])
     if is_origin(origin) is None or _is_size(size) is None or len(root) != HASH_BYTES:
@@ -172,6 +175,6 @@ def refuse(why: str) -> NoReturn:
 
 
 def _counted(data: bytes) -> bytes:
-    if not 0 < len(data) < 256:  # noqa: PLR2004
+    if not 0 < len(data) < 256:
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "The name of a key and the origin of a log have 1 to 255 bytes.")
     return bytes((len(data),)) + data

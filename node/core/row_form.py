@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TOKEN: Final = r"[A-Za-z0-9._:+/=@-]{1,128}+"
+_WORD: Final = r"[A-Za-z0-9._:+/=@-]{1,128}+"
 _CODE: Final = r"[a-z][a-z0-9_.-]{0,63}+"
 _HASH: Final = r"[0-9a-f]{64}"
 # Up to 16 digits, and so below 2^53: those from 9 * 10^15 on are left to the parser.
@@ -30,9 +30,7 @@ def _maybe(part: str) -> str:
 
 
 def _party(name: str) -> str:
-    fields = "".join(
-        _maybe(f'"{one}":"{_TOKEN}"{_NEXT}') for one in ("agent", "node", "role", "session", "workspace")
-    )
+    fields = "".join(_maybe(f'"{one}":"{_WORD}"{_NEXT}') for one in ("agent", "node", "role", "session", "workspace"))
     return rf'"{name}":\{{{fields}\}},'
 
 
@@ -42,24 +40,24 @@ _CONTENT: Final = (
     + _maybe(rf'"files":\[{_FILE}(?:,{_FILE})*+\],') + r'"truncated":(?:true|false)\},'
 )  # fmt: skip
 _SCAN: Final = (
-    r'"scan":\{' + _text("engine", _TOKEN) + _maybe(rf'"rules":\["{_CODE}"(?:,"{_CODE}")*+\],')
-    + f'"score":{_COUNT},' + _text("status", "(?:clean|flagged|unavailable|skipped)") + rf'"version":"{_TOKEN}"\}},'
+    r'"scan":\{' + _text("engine", _WORD) + _maybe(rf'"rules":\["{_CODE}"(?:,"{_CODE}")*+\],')
+    + f'"score":{_COUNT},' + _text("status", "(?:clean|flagged|unavailable|skipped)") + rf'"version":"{_WORD}"\}},'
 )  # fmt: skip
-_PLAIN: Final = rf'(?:"{_TOKEN}"|{_COUNT}|{_BELOW_ZERO}|true|false|null)'
+_PLAIN: Final = rf'(?:"{_WORD}"|{_COUNT}|{_BELOW_ZERO}|true|false|null)'
 _VALUE: Final = rf"(?:{_PLAIN}|\[(?:{_PLAIN}(?:,{_PLAIN})*+)?+\])"
 _ONE_EXTRA: Final = f'"{_CODE}":{_VALUE}'
 _ONE_SIDE: Final = f'"{_CODE}":"{_HASH}"'
 _KINDS: Final = "(?:message|outcome|policy|lifecycle|prune|gap|clock|key|export|override)"
 
 _ROW: Final = "".join((
-    r"\{", f'"boot":"({_TOKEN})",', _maybe(_CONTENT), _maybe(_text("conv", _TOKEN)), _text("decision", _CODE),
+    r"\{", f'"boot":"({_WORD})",', _maybe(_CONTENT), _maybe(_text("conv", _WORD)), _text("decision", _CODE),
     _maybe(f'"depth":{_COUNT},'), _text("engine", _CODE),
     _maybe(rf'"extra":\{{({_ONE_EXTRA}(?:,{_ONE_EXTRA})*+)\}},'), _maybe(_party("from")), _maybe(_text("kind", _CODE)),
     _maybe(_text("leg", "(?:local|egress|ingress)")), f'"log":"({_ORIGIN})",', f'"mono":({_COUNT}),',
-    _maybe(_text("msg", _TOKEN)), _maybe(f'"off":(?:{_COUNT}|{_BELOW_ZERO}),'), _maybe(_text("parent", _TOKEN)),
-    _maybe(_text("policy", _TOKEN)), _maybe(f'"prev":"({_HASH})",'), _maybe(_text("reason", _CODE)),
-    _maybe(_text("root", _TOKEN)), f'"row":"({_KINDS})",', _maybe(_SCAN), f'"seq":({_COUNT}),',
-    _maybe(rf'"side":\{{({_ONE_SIDE}(?:,{_ONE_SIDE})*+)\}},'), _text("sw", _TOKEN), _maybe(_party("to")),
+    _maybe(_text("msg", _WORD)), _maybe(f'"off":(?:{_COUNT}|{_BELOW_ZERO}),'), _maybe(_text("parent", _WORD)),
+    _maybe(_text("policy", _WORD)), _maybe(f'"prev":"({_HASH})",'), _maybe(_text("reason", _CODE)),
+    _maybe(_text("root", _WORD)), f'"row":"({_KINDS})",', _maybe(_SCAN), f'"seq":({_COUNT}),',
+    _maybe(rf'"side":\{{({_ONE_SIDE}(?:,{_ONE_SIDE})*+)\}},'), _text("sw", _WORD), _maybe(_party("to")),
     f'"ts":({_COUNT}),', r'"v":1\}',
 ))  # fmt: skip
 

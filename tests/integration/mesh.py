@@ -21,6 +21,7 @@ import pytest
 
 from node.audit import Audit
 from node.broker import Broker
+from node.checkpoints import Checkpoints
 from node.core.canonical import JsonValue, decode
 from node.core.commands import Arrival, Command, Delegate, Receipt, Request
 from node.core.errors import ErrorCode, MeshError
@@ -48,7 +49,10 @@ from node.notices import ManyBells, Notices
 from node.ports import Call, Screener, Tx
 from node.ports_timeline import RowFilter
 from node.ports_work import LaunchPlan
+from node.proofs import Proofs
+from node.signatures import NoteChecks
 from node.store import SqliteStore, StoreSettings
+from tests.local_twins_proof import MemoryKeys
 from tests.rule_screener import RuleScreener
 from tests.waiting import until
 
@@ -180,6 +184,9 @@ class Mesh:
     typer: ScriptedTyper
     notices: Notices
     audit: Audit
+    proofs: Proofs
+    checkpoints: Checkpoints
+    keys: MemoryKeys
     broker: Broker
     exchanges: Exchanges
     people: People
@@ -209,6 +216,11 @@ class Mesh:
         typer = ScriptedTyper(clock)
         notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)
         audit = Audit(store=store, poll_s=DEADLINE_S)
+        keys = MemoryKeys()
+        checkpoints = Checkpoints(
+            store=store, keys=keys, clock=clock, limits=limits, keep=path.with_suffix(".seen").write_text
+        )
+        proofs = Proofs(store=store, keys=keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         broker = Broker(
@@ -222,7 +234,7 @@ class Mesh:
         return cls(
             path=path, limits=limits, clock=clock, entropy=entropy, store=store, ledger=ledger, bells=bells,
             inbox=inbox, typer=typer, notices=notices, audit=audit, broker=broker, exchanges=exchanges,
-            people=People(exchanges),
+            people=People(exchanges), proofs=proofs, checkpoints=checkpoints, keys=keys,
         )  # fmt: skip
 
     async def reopened(self) -> Mesh:
@@ -274,7 +286,7 @@ class Mesh:
 
     async def verification(self) -> Verification:
         """What a check of the whole timeline finds."""
-        result = [progress.result async for progress in self.audit.verify()][-1]
+        result = [progress.result async for progress in self.proofs.verify()][-1]
         assert result is not None
         return result
 

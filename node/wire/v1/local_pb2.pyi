@@ -545,11 +545,15 @@ class ReadTimelineResponse(_message.Message):
     def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class VerifyTimelineRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("log", "seen")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    seen: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, log: _Optional[str] = ..., seen: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class VerifyTimelineResponse(_message.Message):
-    __slots__ = ("rows", "total", "done", "ok", "root", "origin", "problem_seq", "problem_code", "problem_words", "warnings")
+    __slots__ = ("rows", "total", "done", "ok", "root", "origin", "problem_seq", "problem_code", "problem_words", "warnings", "read_rows", "first_seq", "covered", "checkpoints", "pruned", "keys", "clock_steps", "clock_steps_total", "node", "vouched")
     ROWS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
@@ -560,6 +564,16 @@ class VerifyTimelineResponse(_message.Message):
     PROBLEM_CODE_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_WORDS_FIELD_NUMBER: _ClassVar[int]
     WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    READ_ROWS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_SEQ_FIELD_NUMBER: _ClassVar[int]
+    COVERED_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINTS_FIELD_NUMBER: _ClassVar[int]
+    PRUNED_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_STEPS_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_STEPS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    VOUCHED_FIELD_NUMBER: _ClassVar[int]
     rows: int
     total: int
     done: bool
@@ -570,7 +584,79 @@ class VerifyTimelineResponse(_message.Message):
     problem_code: str
     problem_words: str
     warnings: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, rows: _Optional[int] = ..., total: _Optional[int] = ..., done: _Optional[bool] = ..., ok: _Optional[bool] = ..., root: _Optional[str] = ..., origin: _Optional[str] = ..., problem_seq: _Optional[int] = ..., problem_code: _Optional[str] = ..., problem_words: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+    read_rows: int
+    first_seq: int
+    covered: int
+    checkpoints: int
+    pruned: _containers.RepeatedCompositeFieldContainer[PrunedRows]
+    keys: _containers.RepeatedCompositeFieldContainer[LogKeyChange]
+    clock_steps: _containers.RepeatedCompositeFieldContainer[TimelineClockStep]
+    clock_steps_total: int
+    node: str
+    vouched: bool
+    def __init__(self, rows: _Optional[int] = ..., total: _Optional[int] = ..., done: _Optional[bool] = ..., ok: _Optional[bool] = ..., root: _Optional[str] = ..., origin: _Optional[str] = ..., problem_seq: _Optional[int] = ..., problem_code: _Optional[str] = ..., problem_words: _Optional[str] = ..., warnings: _Optional[_Iterable[str]] = ..., read_rows: _Optional[int] = ..., first_seq: _Optional[int] = ..., covered: _Optional[int] = ..., checkpoints: _Optional[int] = ..., pruned: _Optional[_Iterable[_Union[PrunedRows, _Mapping]]] = ..., keys: _Optional[_Iterable[_Union[LogKeyChange, _Mapping]]] = ..., clock_steps: _Optional[_Iterable[_Union[TimelineClockStep, _Mapping]]] = ..., clock_steps_total: _Optional[int] = ..., node: _Optional[str] = ..., vouched: _Optional[bool] = ...) -> None: ...
+
+class PrunedRows(_message.Message):
+    __slots__ = ("first", "next", "row", "why")
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    first: int
+    next: int
+    row: int
+    why: str
+    def __init__(self, first: _Optional[int] = ..., next: _Optional[int] = ..., row: _Optional[int] = ..., why: _Optional[str] = ...) -> None: ...
+
+class LogKeyChange(_message.Message):
+    __slots__ = ("seq", "key", "how")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    HOW_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    key: str
+    how: str
+    def __init__(self, seq: _Optional[int] = ..., key: _Optional[str] = ..., how: _Optional[str] = ...) -> None: ...
+
+class TimelineClockStep(_message.Message):
+    __slots__ = ("seq", "step_us")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    STEP_US_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    step_us: int
+    def __init__(self, seq: _Optional[int] = ..., step_us: _Optional[int] = ...) -> None: ...
+
+class BundleTimelineRequest(_message.Message):
+    __slots__ = ("log", "from_seq", "to_seq")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    FROM_SEQ_FIELD_NUMBER: _ClassVar[int]
+    TO_SEQ_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    from_seq: int
+    to_seq: int
+    def __init__(self, log: _Optional[str] = ..., from_seq: _Optional[int] = ..., to_seq: _Optional[int] = ...) -> None: ...
+
+class BundleTimelineResponse(_message.Message):
+    __slots__ = ("line", "row")
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    line: str
+    row: ReadTimelineResponse
+    def __init__(self, line: _Optional[str] = ..., row: _Optional[_Union[ReadTimelineResponse, _Mapping]] = ...) -> None: ...
+
+class ProveTimelineRequest(_message.Message):
+    __slots__ = ("log", "seq")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    seq: int
+    def __init__(self, log: _Optional[str] = ..., seq: _Optional[int] = ...) -> None: ...
+
+class ProveTimelineResponse(_message.Message):
+    __slots__ = ("proof",)
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    proof: str
+    def __init__(self, proof: _Optional[str] = ...) -> None: ...
 
 class ListApprovalsRequest(_message.Message):
     __slots__ = ("pending",)

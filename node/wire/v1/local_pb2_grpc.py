@@ -135,6 +135,16 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.FromString,
                 _registered_method=True)
+        self.BundleTimeline = channel.unary_stream(
+                '/node.wire.v1.LocalService/BundleTimeline',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.BundleTimelineRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.BundleTimelineResponse.FromString,
+                _registered_method=True)
+        self.ProveTimeline = channel.unary_unary(
+                '/node.wire.v1.LocalService/ProveTimeline',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.FromString,
+                _registered_method=True)
         self.ListApprovals = channel.unary_unary(
                 '/node.wire.v1.LocalService/ListApprovals',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.SerializeToString,
@@ -391,6 +401,20 @@ class LocalServiceServicer:
 
     def VerifyTimeline(self, request, context):
         """Verifies the whole timeline, with progress on the way and the result last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BundleTimeline(self, request, context):
+        """A piece of a log with all that somebody needs to verify it without this node, line by line.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ProveTimeline(self, request, context):
+        """The proof that a row is in a log.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -659,6 +683,16 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.VerifyTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.SerializeToString,
+            ),
+            'BundleTimeline': grpc.unary_stream_rpc_method_handler(
+                    servicer.BundleTimeline,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.BundleTimelineRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.BundleTimelineResponse.SerializeToString,
+            ),
+            'ProveTimeline': grpc.unary_unary_rpc_method_handler(
+                    servicer.ProveTimeline,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.SerializeToString,
             ),
             'ListApprovals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListApprovals,
@@ -1317,6 +1351,60 @@ class LocalService:
             '/node.wire.v1.LocalService/VerifyTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BundleTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/BundleTimeline',
+            node_dot_wire_dot_v1_dot_local__pb2.BundleTimelineRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.BundleTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ProveTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ProveTimeline',
+            node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.FromString,
             options,
             channel_credentials,
             insecure,

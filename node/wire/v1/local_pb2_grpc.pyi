@@ -75,6 +75,10 @@ class LocalServiceStub:
     """Timeline rows in order; with follow, goes on as rows are written."""
     VerifyTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]
     """Verifies the whole timeline, with progress on the way and the result last."""
+    BundleTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.BundleTimelineRequest, _local_pb2.BundleTimelineResponse]
+    """A piece of a log with all that somebody needs to verify it without this node, line by line."""
+    ProveTimeline: _grpc.UnaryUnaryMultiCallable[_local_pb2.ProveTimelineRequest, _local_pb2.ProveTimelineResponse]
+    """The proof that a row is in a log."""
     ListApprovals: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]
     """Decisions that agents ask of the person, newest first."""
     DecideApproval: _grpc.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]
@@ -167,6 +171,10 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """Timeline rows in order; with follow, goes on as rows are written."""
     VerifyTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]  # type: ignore[assignment]
     """Verifies the whole timeline, with progress on the way and the result last."""
+    BundleTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.BundleTimelineRequest, _local_pb2.BundleTimelineResponse]  # type: ignore[assignment]
+    """A piece of a log with all that somebody needs to verify it without this node, line by line."""
+    ProveTimeline: _aio.UnaryUnaryMultiCallable[_local_pb2.ProveTimelineRequest, _local_pb2.ProveTimelineResponse]  # type: ignore[assignment]
+    """The proof that a row is in a log."""
     ListApprovals: _aio.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]  # type: ignore[assignment]
     """Decisions that agents ask of the person, newest first."""
     DecideApproval: _aio.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]  # type: ignore[assignment]
@@ -376,6 +384,22 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_local_pb2.VerifyTimelineResponse], _abc.AsyncIterator[_local_pb2.VerifyTimelineResponse]]:
         """Verifies the whole timeline, with progress on the way and the result last."""
+
+    @_abc_1.abstractmethod
+    def BundleTimeline(
+        self,
+        request: _local_pb2.BundleTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.BundleTimelineResponse], _abc.AsyncIterator[_local_pb2.BundleTimelineResponse]]:
+        """A piece of a log with all that somebody needs to verify it without this node, line by line."""
+
+    @_abc_1.abstractmethod
+    def ProveTimeline(
+        self,
+        request: _local_pb2.ProveTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ProveTimelineResponse, _abc.Awaitable[_local_pb2.ProveTimelineResponse]]:
+        """The proof that a row is in a log."""
 
     @_abc_1.abstractmethod
     def ListApprovals(
