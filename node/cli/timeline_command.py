@@ -14,6 +14,7 @@ from node.cli.command import ExampleGroup, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Tone
 from node.cli.options import json_option
+from node.cli.retention_command import erase_command, prune_command
 from node.cli.text import fold
 from node.cli.timeline_rows import row_document, row_line
 from node.cli.times import point_in_time
@@ -138,5 +139,5 @@ def _show_row(row: TimelineRowView, console: Console, *, in_json: bool) -> None:
         console.say((_SET_IN if number else "") + (console.tint(part, Tone.BAD) if line.alarming else part))
 
 
-for _command in (verify_command, bundle_command, proof_command):
+for _command in (verify_command, bundle_command, proof_command, prune_command, erase_command):
     timeline_command.add_command(_command)

@@ -134,28 +134,39 @@ class TimelineTx(TimelineReader):
         self._row_clock = row_clock
         self._entropy = entropy
         self._current = self._log(None)
-        self._head = super().head(self._current)
+        # Why the head as stored cannot be gone on from: another log can be begun all the same.
+        self._broken: MeshError | None = None
+        try:
+            self._head = super().head(self._current)
+        except MeshError as error:
+            self._head, self._broken = Head.empty("local/unknown/0"), error
         # What this transaction added to the log, in bytes, since its head was stored.
         self._grown = 0
         # What the command that is under way has appended so far.
         self.appended: list[timeline.Row] = []
 
     @property
-    def log(self) -> tuple[int, Head, int]:
-        """The current log, its head, and by how much it has grown, as of now in this transaction."""
-        return self._current, self._head, self._grown
+    def log(self) -> tuple[int, Head, int, MeshError | None]:
+        """The current log, its head, by how much it has grown, and what is wrong with it, as of now."""
+        return self._current, self._head, self._grown, self._broken
 
     @log.setter
-    def log(self, log: tuple[int, Head, int]) -> None:
+    def log(self, log: tuple[int, Head, int, MeshError | None]) -> None:
         """Takes them back to what they were before a command that was undone."""
-        self._current, self._head, self._grown = log
+        self._current, self._head, self._grown, self._broken = log
 
     def head(self, log: int | None = None) -> Head:
         """Where a log stands; of the current one with the rows of this transaction."""
-        return self._head if log is None or log == self._current else super().head(log)
+        if log is not None and log != self._current:
+            return super().head(log)
+        if self._broken is not None:
+            raise self._broken
+        return self._head
 
     def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
         """Appends a row with commitments to its side texts; gives its sequence number."""
+        if self._broken is not None:
+            raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, self._broken.message, {"reason": LOG_BROKEN})
         place = base(self._current) + self._head.size
         salted = [(place, field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
         commits = {field: timeline.commitment(salt, text) for _, field, salt, text in salted}
@@ -178,7 +189,7 @@ class TimelineTx(TimelineReader):
     def open_log(self, origin: str) -> None:
         """Closes the current log as it is and begins another."""
         self.save_head()
-        self._head = Head.empty(origin)
+        self._head, self._broken = Head.empty(origin), None
         self._current += 1
         begin_log(self._db, self._current, origin)
 
@@ -191,6 +202,8 @@ class TimelineTx(TimelineReader):
 
     def save_head(self) -> None:
         """Stores the head; part of the transaction that wrote the rows."""
+        if self._broken is not None:
+            return
         self._db.execute(
             "UPDATE timeline_logs SET size = ?, last = ?, frontier = ?, bytes = bytes + ? WHERE id = ?",
             (self._head.size, self._head.last, b"".join(self._head.frontier), self._grown, self._current),
