@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -149,7 +150,14 @@ class Broker:
         self._bells.ring((receipt.exchange.opener, receipt.exchange.worker))
 
     async def note_refusal(self, actor: Address, tool: str, code: ErrorCode) -> None:
-        """Writes the row of a refused command; past the limit per minute further ones are not written."""
+        """Writes the row of a refused command; past the limit per minute further ones are not written.
+
+        While nothing can be written, the store itself bounds these rows and counts the others, so it is told of all.
+        """
+        if code is ErrorCode.AUDIT_UNAVAILABLE:
+            with suppress(MeshError):
+                await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, code))
+            return
         now = self._ledger.now_us()
         # Another node's sessions are its own invention.
         budget = Address(node=actor.node, session=None) if self._ledger.is_far(actor) else actor

@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import Final
 
 from node.codec_values import known, wire_text
+from node.core.retention import Doubt
 from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned
 from node.core.timeline_overview import Overview
 from node.core.views import (
@@ -16,7 +17,17 @@ from node.core.views import (
     VerifyView,
     view_verification,
 )
-from node.ports_timeline import BundleWish, LogInfo, RowFilter, StoredRow, VerifyProgress
+from node.core.views_retention import EraseView, PruneView
+from node.ports_timeline import (
+    BundleWish,
+    EraseStep,
+    Erasure,
+    LogInfo,
+    PruneStep,
+    RowFilter,
+    StoredRow,
+    VerifyProgress,
+)
 from node.wire.v1 import local_pb2 as pb
 
 _NUMBERS: Final = tuple(one.name for one in fields(Overview) if one.name not in {"peers", "blocks"})
@@ -176,3 +187,62 @@ def bundle_item_to_wire(item: StoredRow | str) -> pb.BundleTimelineResponse:
 
 def bundle_item_from_wire(wire: pb.BundleTimelineResponse) -> TimelineRowView | str:
     return row_from_wire(wire.row) if wire.HasField("row") else wire.line
+
+
+def prune_step_to_wire(step: PruneStep) -> pb.PruneTimelineResponse:
+    found = step.range
+    return pb.PruneTimelineResponse(
+        log=found.origin,
+        first=found.first,
+        next=found.next,
+        first_us=found.first_us,
+        last_us=found.last_us,
+        why=found.why,
+        deleted=step.deleted,
+        doubt="" if step.doubt is None else step.doubt.value,
+    )
+
+
+def prune_from_wire(wire: pb.PruneTimelineResponse) -> PruneView:
+    return PruneView(
+        log=wire.log,
+        first=wire.first,
+        next=wire.next,
+        first_us=wire.first_us,
+        last_us=wire.last_us,
+        why=wire.why,
+        deleted=wire.deleted,
+        doubt=known(Doubt, wire.doubt) if wire.doubt else None,
+    )
+
+
+def erasure_to_wire(wish: Erasure, *, dry_run: bool) -> pb.EraseTimelineRequest:
+    """ValueError when a number does not fit its field."""
+    return pb.EraseTimelineRequest(
+        log=wish.log,
+        seqs=wish.seqs,
+        field=wish.field,
+        exchange=wish.exchange,
+        session=wish.session,
+        before_us=wish.before_us,
+        dry_run=dry_run,
+    )
+
+
+def erasure_from_wire(wire: pb.EraseTimelineRequest) -> Erasure:
+    return Erasure(
+        log=wire.log,
+        seqs=tuple(wire.seqs),
+        field=wire.field,
+        exchange=wire.exchange,
+        session=wire.session,
+        before_us=wire.before_us,
+    )
+
+
+def erase_step_to_wire(step: EraseStep) -> pb.EraseTimelineResponse:
+    return pb.EraseTimelineResponse(seq=step.seq, size=step.size, found=step.found, erased=step.erased)
+
+
+def erase_from_wire(wire: pb.EraseTimelineResponse) -> EraseView:
+    return EraseView(seq=wire.seq, size=wire.size, found=wire.found, erased=wire.erased)

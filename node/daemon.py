@@ -99,7 +99,9 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            timeline=TimelineApi(audit=parts.audit, proofs=parts.proofs),
+            timeline=TimelineApi(
+                audit=parts.audit, proofs=parts.proofs, retention=parts.upkeep.retention, erasures=parts.upkeep.erasures
+            ),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,
@@ -131,14 +133,18 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),
                 group.create_task(_every(_HOUSEKEEPING_S, lambda: _tidy(parts))),
+                group.create_task(_every(_HOUSEKEEPING_S, parts.upkeep.tend)),
                 group.create_task(_reap(parts)),
             ]
             ready()
             await parts.stopping.wait()
             for task in work:
                 task.cancel()
-        await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
-        await parts.checkpoints.sign()
+        try:
+            await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
+            await parts.checkpoints.sign()
+        except MeshError as error:
+            _log.warning("the timeline does not say that the node stopped: %s", error.message)
 
 
 def main(home: Path) -> int:

@@ -11,7 +11,7 @@ from google.protobuf.message import Message as WireMessage
 from node import codec_timeline as codec
 from node.grpc_setup import grpc
 from node.local_door import Door
-from node.ports_timeline import Audit, Proofs
+from node.ports_timeline import Audit, Erasures, Proofs, Retention
 from node.wire.v1 import local_pb2 as pb
 
 R = TypeVar("R", bound=WireMessage)
@@ -24,6 +24,8 @@ class TimelineApi:
 
     audit: Audit
     proofs: Proofs
+    retention: Retention
+    erasures: Erasures
 
     def handlers(self, door: Door) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
         """Every one of these calls by its name, behind `door`."""
@@ -34,6 +36,8 @@ class TimelineApi:
             "VerifyTimeline": door.stream(self._verify, pb.VerifyTimelineRequest),
             "BundleTimeline": door.stream(self._bundle, pb.BundleTimelineRequest),
             "ProveTimeline": door.unary(self._prove, pb.ProveTimelineRequest),
+            "PruneTimeline": door.stream(self._prune, pb.PruneTimelineRequest),
+            "EraseTimeline": door.stream(self._erase, pb.EraseTimelineRequest),
         }
 
     def _read(self, asked: pb.ReadTimelineRequest) -> AsyncGenerator[pb.ReadTimelineResponse, None]:
@@ -54,6 +58,14 @@ class TimelineApi:
 
     async def _prove(self, asked: pb.ProveTimelineRequest) -> pb.ProveTimelineResponse:
         return pb.ProveTimelineResponse(proof=await self.proofs.prove(asked.seq, log=asked.log))
+
+    def _prune(self, asked: pb.PruneTimelineRequest) -> AsyncGenerator[pb.PruneTimelineResponse, None]:
+        steps = self.retention.prune(dry_run=asked.dry_run, by_person=True)
+        return _translated(steps, codec.prune_step_to_wire)
+
+    def _erase(self, asked: pb.EraseTimelineRequest) -> AsyncGenerator[pb.EraseTimelineResponse, None]:
+        steps = self.erasures.erase(codec.erasure_from_wire(asked), dry_run=asked.dry_run)
+        return _translated(steps, codec.erase_step_to_wire)
 
 
 async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> AsyncGenerator[R, None]:

@@ -9,8 +9,9 @@ from functools import partial
 from node import codec_timeline as codec
 from node.core.timeline_overview import Overview
 from node.core.views import LogView, TimelineRowView, VerifyView
+from node.core.views_retention import EraseView, PruneView
 from node.local_client_mesh import Asks
-from node.ports_timeline import BundleWish, RowFilter
+from node.ports_timeline import BundleWish, Erasure, RowFilter
 from node.wire.v1 import local_pb2 as pb
 
 
@@ -52,3 +53,17 @@ class TimelineCalls:
         """A tlog-proof that the row is in the log."""
         wire = await self._ask(self._stub.ProveTimeline, lambda: pb.ProveTimelineRequest(log=log, seq=seq))
         return wire.proof
+
+    async def prune_timeline(self: Asks, *, dry_run: bool) -> AsyncGenerator[PruneView, None]:
+        """Ranges of rows as they are deleted, or only those that would be."""
+        wires = self._stream(self._stub.PruneTimeline, lambda: pb.PruneTimelineRequest(dry_run=dry_run))
+        async with aclosing(wires):
+            async for wire in wires:
+                yield codec.prune_from_wire(wire)
+
+    async def erase_timeline(self: Asks, wish: Erasure, *, dry_run: bool) -> AsyncGenerator[EraseView, None]:
+        """How far an erasure is; the last view is its result."""
+        wires = self._stream(self._stub.EraseTimeline, lambda: codec.erasure_to_wire(wish, dry_run=dry_run))
+        async with aclosing(wires):
+            async for wire in wires:
+                yield codec.erase_from_wire(wire)

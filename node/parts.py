@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from node import config, identity, succession
+from node import config, epochs, identity, succession
 from node.agent_socket import AgentSocket
 from node.agents import ADAPTERS, adapter_named
 from node.approvals import Approvals
@@ -53,9 +53,10 @@ from node.screening import Reasons
 from node.service import own_command
 from node.sessions import Sessions
 from node.signatures import NoteChecks
-from node.store import SqliteStore, StoreSettings
+from node.store import RESERVE_BYTES, SqliteStore, StoreSettings
 from node.terminal import Tmux
 from node.transfer_log import TransferLog
+from node.upkeep import Upkeep
 from node.vault import Vault
 from node.version import VERSION
 from node.workrooms import Workrooms
@@ -125,6 +126,7 @@ class Parts:
     audit: Audit
     checkpoints: Checkpoints
     proofs: Proofs
+    upkeep: Upkeep
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -146,6 +148,7 @@ class Parts:
     async def status(self) -> NodeStatus:
         """The node at a glance. Implements ports.Overview."""
         counts, rows, owed = await self.store.read(lambda r: (r.counts(), r.size(), r.owed_count()))
+        alarms = await self.upkeep.alarms(clocks.wall_us())
         return NodeStatus(
             node_id=self.node_id,
             version=VERSION,
@@ -158,6 +161,7 @@ class Parts:
             questions_open=counts.asked,
             timeline_rows=rows,
             timeline_writable=self.store.writable,
+            timeline_alarms=alarms,
             screen_engine=self.screener.engine,
             screen_version=self.screener.version,
             screen_scores=tuple(self.screener.scores),
@@ -181,15 +185,17 @@ async def build(
     generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
     me = generations[-1]
     limits = settings.limits
+    seen = epochs.read_seen(home / paths.SEEN_FILE)
     store = await SqliteStore.open(
         home / "node.db",
         # Of a new log; one that is there keeps its own.
-        origin=f"local/{me.node_id}/1",
+        origin=epochs.first_origin(me.node_id, seen),
         row_clock=_row_clock,
         entropy=entropy,
-        settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
+        settings=StoreSettings(pragmas=durability.sqlite_pragmas(), reserve_bytes=RESERVE_BYTES),
     )
     try:
+        await epochs.begin(store, me.node_id, seen, home / paths.SEEN_FILE)
         line = [generation.node_id for generation in generations]
         await store.write(lambda tx: succession.settle(tx, line))
         clock = SystemClock()
@@ -220,6 +226,7 @@ async def build(
         )
         store.listen(checkpoints.ring)
         proofs = Proofs(store=store, keys=log_keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
+        upkeep = Upkeep.of(store, settings.timeline, node=me.node_id, row_clock=_row_clock, sign=checkpoints.sign)
         screener = Classifier()
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
@@ -354,6 +361,7 @@ async def build(
             audit=audit,
             checkpoints=checkpoints,
             proofs=proofs,
+            upkeep=upkeep,
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

@@ -48,6 +48,7 @@ from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
 from tests.local_twins_proof import Proving
+from tests.local_twins_retention import Erasing, Pruning
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -326,6 +327,7 @@ class Glance:
             node_id=NODE, version="1.2", pid=os.getpid(), started_us=77, home=str(home), sessions_running=1,
             sessions_ended=2, exchanges_open=3, questions_open=4, timeline_rows=2**53, timeline_writable=True,
             screen_engine="rules", screen_version="7", notices_owed=5, agents_connected=6, tmux_version="3.3a",
+            timeline_alarms=("The disk is full.",),
         )  # fmt: skip
 
     async def status(self) -> NodeStatus:
@@ -345,6 +347,7 @@ class Node:
         self.person = Person(self.books)
         self.log = Log()
         self.proofs = Proving()
+        self.pruning, self.erasing = Pruning(), Erasing()
         self.glance = Glance(home)
         self.questions = Questions()
         self.places = Places()
@@ -359,7 +362,7 @@ class Node:
             store=self.books,
             sessions=self.desk,
             people=self.person,
-            timeline=TimelineApi(audit=self.log, proofs=self.proofs),
+            timeline=TimelineApi(audit=self.log, proofs=self.proofs, retention=self.pruning, erasures=self.erasing),
             overview=self.glance,
             limits=limits or Limits(),
             entropy=os.urandom,

@@ -15,6 +15,7 @@ from node.cli.command import ExampleGroup, examples
 from node.cli.connection import on_node
 from node.cli.console import Console
 from node.cli.options import json_option
+from node.cli.retention_command import erase_command, prune_command
 from node.cli.text import fold
 from node.cli.timeline_follow import follow_rows, show_grouped
 from node.cli.timeline_lines import Lines
@@ -192,5 +193,8 @@ def _say_the_rest(tell: _Tell, wanted: RowFilter, wish: _Wish) -> None:
         console.note(words.phrase("earlier", seq=str(tell.first)))
 
 
-for _command in (verify_command, overview_command, logs_command, bundle_command, proof_command):
+for _command in (
+    *(verify_command, overview_command, logs_command, bundle_command, proof_command),
+    *(prune_command, erase_command),
+):
     timeline_command.add_command(_command)

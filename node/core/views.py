@@ -35,7 +35,7 @@ LAST_WORD_CHARS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """The node at a glance. While `timeline_writable` is false, messages are refused."""
+    """The node at a glance. While `timeline_writable` is false, messages are refused; `timeline_alarms` say why."""
 
     node_id: str
     version: str
@@ -54,6 +54,7 @@ class StatusView:
     agents_connected: int
     tmux_version: str
     screen_scores: tuple[int, ...] = ()
+    timeline_alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

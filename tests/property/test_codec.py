@@ -173,6 +173,7 @@ def test_receipt(exchange: views.ExchangeView, message: views.MessageView, *, re
         agents_connected=COUNT,
         tmux_version=TEXT,
         screen_scores=st.lists(BIG, max_size=20).map(tuple),
+        timeline_alarms=st.lists(TEXT, max_size=3).map(tuple),
     )
 )
 def test_status(status: NodeStatus) -> None:

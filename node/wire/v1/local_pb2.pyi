@@ -11,7 +11,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version", "screen_scores")
+    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version", "screen_scores", "timeline_alarms")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class StatusResponse(_message.Message):
     AGENTS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
     TMUX_VERSION_FIELD_NUMBER: _ClassVar[int]
     SCREEN_SCORES_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_ALARMS_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     version: str
     pid: int
@@ -46,7 +47,8 @@ class StatusResponse(_message.Message):
     agents_connected: int
     tmux_version: str
     screen_scores: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ..., screen_scores: _Optional[_Iterable[int]] = ...) -> None: ...
+    timeline_alarms: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ..., screen_scores: _Optional[_Iterable[int]] = ..., timeline_alarms: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ()
@@ -749,6 +751,62 @@ class ProveTimelineResponse(_message.Message):
     PROOF_FIELD_NUMBER: _ClassVar[int]
     proof: str
     def __init__(self, proof: _Optional[str] = ...) -> None: ...
+
+class PruneTimelineRequest(_message.Message):
+    __slots__ = ("dry_run",)
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    dry_run: bool
+    def __init__(self, dry_run: _Optional[bool] = ...) -> None: ...
+
+class PruneTimelineResponse(_message.Message):
+    __slots__ = ("log", "first", "next", "first_us", "last_us", "why", "deleted", "doubt")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_US_FIELD_NUMBER: _ClassVar[int]
+    LAST_US_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    DELETED_FIELD_NUMBER: _ClassVar[int]
+    DOUBT_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    first: int
+    next: int
+    first_us: int
+    last_us: int
+    why: str
+    deleted: int
+    doubt: str
+    def __init__(self, log: _Optional[str] = ..., first: _Optional[int] = ..., next: _Optional[int] = ..., first_us: _Optional[int] = ..., last_us: _Optional[int] = ..., why: _Optional[str] = ..., deleted: _Optional[int] = ..., doubt: _Optional[str] = ...) -> None: ...
+
+class EraseTimelineRequest(_message.Message):
+    __slots__ = ("log", "seqs", "field", "exchange", "session", "before_us", "dry_run")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    SEQS_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_US_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    seqs: _containers.RepeatedScalarFieldContainer[int]
+    field: str
+    exchange: str
+    session: str
+    before_us: int
+    dry_run: bool
+    def __init__(self, log: _Optional[str] = ..., seqs: _Optional[_Iterable[int]] = ..., field: _Optional[str] = ..., exchange: _Optional[str] = ..., session: _Optional[str] = ..., before_us: _Optional[int] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class EraseTimelineResponse(_message.Message):
+    __slots__ = ("seq", "size", "found", "erased")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    ERASED_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    size: int
+    found: int
+    erased: int
+    def __init__(self, seq: _Optional[int] = ..., size: _Optional[int] = ..., found: _Optional[int] = ..., erased: _Optional[int] = ...) -> None: ...
 
 class ListApprovalsRequest(_message.Message):
     __slots__ = ("pending",)

@@ -155,6 +155,16 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.FromString,
                 _registered_method=True)
+        self.PruneTimeline = channel.unary_stream(
+                '/node.wire.v1.LocalService/PruneTimeline',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineResponse.FromString,
+                _registered_method=True)
+        self.EraseTimeline = channel.unary_stream(
+                '/node.wire.v1.LocalService/EraseTimeline',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.FromString,
+                _registered_method=True)
         self.ListApprovals = channel.unary_unary(
                 '/node.wire.v1.LocalService/ListApprovals',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.SerializeToString,
@@ -444,6 +454,20 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PruneTimeline(self, request, context):
+        """Deletes rows that are older, or more, than is kept; with dry_run it only says which.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EraseTimeline(self, request, context):
+        """Erases texts beside rows; with dry_run it only counts them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListApprovals(self, request, context):
         """Decisions that agents ask of the person, newest first.
         """
@@ -727,6 +751,16 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.ProveTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.SerializeToString,
+            ),
+            'PruneTimeline': grpc.unary_stream_rpc_method_handler(
+                    servicer.PruneTimeline,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineResponse.SerializeToString,
+            ),
+            'EraseTimeline': grpc.unary_stream_rpc_method_handler(
+                    servicer.EraseTimeline,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.SerializeToString,
             ),
             'ListApprovals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListApprovals,
@@ -1493,6 +1527,60 @@ class LocalService:
             '/node.wire.v1.LocalService/ProveTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PruneTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/PruneTimeline',
+            node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/EraseTimeline',
+            node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.FromString,
             options,
             channel_credentials,
             insecure,

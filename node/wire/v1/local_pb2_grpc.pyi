@@ -83,6 +83,10 @@ class LocalServiceStub:
     """A piece of a log with all that somebody needs to verify it without this node, line by line."""
     ProveTimeline: _grpc.UnaryUnaryMultiCallable[_local_pb2.ProveTimelineRequest, _local_pb2.ProveTimelineResponse]
     """The proof that a row is in a log."""
+    PruneTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.PruneTimelineRequest, _local_pb2.PruneTimelineResponse]
+    """Deletes rows that are older, or more, than is kept; with dry_run it only says which."""
+    EraseTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.EraseTimelineRequest, _local_pb2.EraseTimelineResponse]
+    """Erases texts beside rows; with dry_run it only counts them."""
     ListApprovals: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]
     """Decisions that agents ask of the person, newest first."""
     DecideApproval: _grpc.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]
@@ -183,6 +187,10 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """A piece of a log with all that somebody needs to verify it without this node, line by line."""
     ProveTimeline: _aio.UnaryUnaryMultiCallable[_local_pb2.ProveTimelineRequest, _local_pb2.ProveTimelineResponse]  # type: ignore[assignment]
     """The proof that a row is in a log."""
+    PruneTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.PruneTimelineRequest, _local_pb2.PruneTimelineResponse]  # type: ignore[assignment]
+    """Deletes rows that are older, or more, than is kept; with dry_run it only says which."""
+    EraseTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.EraseTimelineRequest, _local_pb2.EraseTimelineResponse]  # type: ignore[assignment]
+    """Erases texts beside rows; with dry_run it only counts them."""
     ListApprovals: _aio.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]  # type: ignore[assignment]
     """Decisions that agents ask of the person, newest first."""
     DecideApproval: _aio.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]  # type: ignore[assignment]
@@ -424,6 +432,22 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_local_pb2.ProveTimelineResponse, _abc.Awaitable[_local_pb2.ProveTimelineResponse]]:
         """The proof that a row is in a log."""
+
+    @_abc_1.abstractmethod
+    def PruneTimeline(
+        self,
+        request: _local_pb2.PruneTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.PruneTimelineResponse], _abc.AsyncIterator[_local_pb2.PruneTimelineResponse]]:
+        """Deletes rows that are older, or more, than is kept; with dry_run it only says which."""
+
+    @_abc_1.abstractmethod
+    def EraseTimeline(
+        self,
+        request: _local_pb2.EraseTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.EraseTimelineResponse], _abc.AsyncIterator[_local_pb2.EraseTimelineResponse]]:
+        """Erases texts beside rows; with dry_run it only counts them."""
 
     @_abc_1.abstractmethod
     def ListApprovals(

@@ -153,8 +153,11 @@ class TwinNode(MirrorTwin):
         self.timeline = Rows()
         self.stops = False
         self.verification: list[pb.VerifyTimelineResponse] = []
+        self.prunes: list[pb.PruneTimelineResponse] = []
+        self.erases: list[pb.EraseTimelineResponse] = []
         self.version = VERSION
         self.timeline_writable = True
+        self.alarms: list[str] = []
         self.refusal: MeshError | None = None
         self.asked: list[WireMessage] = []
 
@@ -197,6 +200,7 @@ class TwinNode(MirrorTwin):
             node_id="twin", version=self.version, pid=os.getpid(), started_us=NOW_US, home=str(self.home),
             sessions_running=len(self.sessions), exchanges_open=len(self.exchanges), timeline_rows=3,
             timeline_writable=self.timeline_writable, screen_engine="rules", screen_version="1", tmux_version="3.3a",
+            timeline_alarms=self.alarms,
         )  # fmt: skip
 
     def RunSession(self, request, context):  # noqa: N802
@@ -303,6 +307,14 @@ class TwinNode(MirrorTwin):
     def ProveTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         return pb.ProveTimelineResponse(proof=f"c2sp.org/tlog-proof@v1\nindex {request.seq}\n")
+
+    def PruneTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield from self.prunes
+
+    def EraseTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield from self.erases
 
     def ListApprovals(self, request, context):  # noqa: N802
         self._take(request, context)
