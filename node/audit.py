@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from node.core.canonical import JsonValue, decode
-from node.core.errors import MeshError
+from node.core.errors import ErrorCode, MeshError
 from node.core.model import Address
 from node.core.timeline_check import Verifier
-from node.ports import Reader, RowFilter, Store, StoredRow, VerifyProgress
+from node.ports import Reader, Store
+from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
 
 _PAGE = 500
 _TAIL_MAX = 100_000
@@ -34,9 +35,10 @@ class Audit:
         """Matching rows in order, each exactly once; with `follow`, for ever."""
         given = 0
         at = wanted.from_seq
+        log = await self._store.read(partial(_log_named, origin=wanted.log))
         if wanted.tail and wanted.limit:
             last: deque[StoredRow] = deque(maxlen=min(wanted.limit, _TAIL_MAX))
-            while page := await self._page(at):
+            while page := await self._page(at, log):
                 last.extend(row for row in page if _matches(row.data, wanted))
                 at = page[-1].seq + 1
             for row in last:
@@ -45,7 +47,7 @@ class Audit:
                 return
         while True:
             rung = self._rung
-            while page := await self._page(at):
+            while page := await self._page(at, log):
                 for row in page:
                     if not _matches(row.data, wanted):
                         continue
@@ -62,8 +64,8 @@ class Audit:
             except TimeoutError:
                 continue
 
-    async def _page(self, first: int) -> tuple[StoredRow, ...]:
-        return await self._store.read(partial(_page, first=first, limit=_PAGE))
+    async def _page(self, first: int, log: int | None) -> tuple[StoredRow, ...]:
+        return await self._store.read(partial(_page, first=first, limit=_PAGE, log=log))
 
     async def verify(self) -> AsyncIterator[VerifyProgress]:
         """Re-hashes every row up to the head as it was at the start, with progress on the way."""
@@ -81,8 +83,21 @@ class Audit:
         yield VerifyProgress(rows=min(at, size), total=size, result=verifier.finish())
 
 
-def _page(reader: Reader, *, first: int, limit: int) -> tuple[StoredRow, ...]:
-    return reader.rows(first, limit)
+def _log_named(reader: Reader, *, origin: str) -> int | None:
+    """The id of the log of that origin, None for the current one; NOT_FOUND when there is none."""
+    if not origin:
+        return None
+    for log in reader.logs():
+        if log.origin == origin:
+            return log.id
+    raise MeshError(
+        ErrorCode.NOT_FOUND,
+        f"This node has no log of the origin {origin[:160]!r}; leave it out to read the current one.",
+    )
+
+
+def _page(reader: Reader, *, first: int, limit: int, log: int | None = None) -> tuple[StoredRow, ...]:
+    return reader.rows(first, limit, log)
 
 
 def _feed(verifier: Verifier, page: Sequence[StoredRow]) -> None:

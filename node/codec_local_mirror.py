@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from node import codec
+from node import codec_timeline
 from node.codec_values import known, wire_text
 from node.core.errors import ErrorCode, MeshError
 from node.core.mesh import Grant, Link, LinkState
@@ -141,7 +141,7 @@ def _rows_to_wire(event: MirroredRows) -> pb.MirrorRows:
         origin=event.origin,
         since=event.since,
         next=event.next,
-        rows=[codec.row_to_wire(row) for row in event.rows],
+        rows=[codec_timeline.row_to_wire(row) for row in event.rows],
         breaks=[
             pb.MirrorBreak(first=one.first, last=one.last, code=one.code.value, words=wire_text(one.words))
             for one in event.breaks
@@ -156,7 +156,7 @@ def _rows_from_wire(wire: pb.MirrorRows) -> MirroredRows:
         origin=wire.origin,
         since=wire.since,
         next=wire.next,
-        rows=tuple(codec.row_from_wire(row) for row in wire.rows),
+        rows=tuple(codec_timeline.row_from_wire(row) for row in wire.rows),
         breaks=tuple(
             BreakView(first=one.first, last=one.last, code=known(ProblemCode, one.code), words=one.words)
             for one in wire.breaks

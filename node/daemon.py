@@ -20,6 +20,7 @@ from node.exchanges import People
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
+from node.local_api_timeline import TimelineApi
 from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, heap, paths
@@ -96,7 +97,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            audit=parts.audit,
+            timeline=TimelineApi(audit=parts.audit),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +26,11 @@ from node.grpc_setup import aio, bind_private, clear_stale, grpc
 from node.labels import far_label
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
+from node.local_api_timeline import TimelineApi
 from node.local_api_work import WorkApi
 from node.local_door import UNARY_SECONDS, Door
 from node.platform import paths
-from node.ports import Audit, Entropy, Overview, People, Reader, Sessions, Store
+from node.ports import Entropy, Overview, People, Reader, Sessions, Store
 from node.wire.v1 import local_pb2 as pb
 
 SERVICE: Final = "node.wire.v1.LocalService"
@@ -54,7 +55,7 @@ class LocalApi:
     store: Store
     sessions: Sessions
     people: People
-    audit: Audit
+    timeline: TimelineApi
     overview: Overview
     limits: Limits
     entropy: Entropy
@@ -116,8 +117,7 @@ class LocalApi:
             "CloseExchange": door.unary(self._close_exchange, pb.CloseExchangeRequest),
             "CancelExchange": door.unary(self._cancel_exchange, pb.CancelExchangeRequest),
             "WaitExchange": door.unary(self._wait_exchange, pb.WaitExchangeRequest, waits_s=wait_s),
-            "ReadTimeline": door.stream(self._read_timeline, pb.ReadTimelineRequest, follows=lambda a: a.follow),
-            "VerifyTimeline": door.stream(self._verify_timeline, pb.VerifyTimelineRequest),
+            **self.timeline.handlers(door),
             **(self.work.handlers(door) if self.work is not None else {}),
             **(self.mesh.handlers(door) if self.mesh is not None else {}),
             **(self.mirror.handlers(door) if self.mirror is not None else {}),
@@ -235,13 +235,6 @@ class LocalApi:
 
         return codec.arrival_to_wire(await self.store.read(work))
 
-    def _read_timeline(self, asked: pb.ReadTimelineRequest) -> AsyncGenerator[pb.ReadTimelineResponse, None]:
-        wanted = codec.row_filter_from_wire(asked)
-        return _translated(self.audit.rows(wanted, follow=asked.follow), codec.row_to_wire)
-
-    def _verify_timeline(self, _asked: pb.VerifyTimelineRequest) -> AsyncGenerator[pb.VerifyTimelineResponse, None]:
-        return _translated(self.audit.verify(), codec.verify_to_wire)
-
     async def _send(self, command: commands.Command, key: str, response: Callable[..., R]) -> R:
         if _is_key(key) is None:
             raise MeshError(
@@ -281,16 +274,6 @@ class LocalApi:
             open_exchanges=len(reader.exchanges_of(address, closed=False)),
         )
         return codec.session_to_wire(view)
-
-
-async def _translated(source: AsyncIterator[T], change: Callable[[T], R]) -> AsyncGenerator[R, None]:
-    try:
-        async for item in source:
-            yield change(item)
-    finally:
-        # Left to the collector, a generator which follows something would end some time later.
-        if isinstance(source, AsyncGenerator):
-            await source.aclose()
 
 
 def _labels(reader: Reader) -> Callable[[Address], str]:

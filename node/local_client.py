@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -32,16 +32,15 @@ from node.core.views import (
     RemovedView,
     SessionView,
     StatusView,
-    TimelineRowView,
     UnarchivedView,
-    VerifyView,
 )
 from node.core.views_work import AgentView, ApprovalView, WorkspaceView
 from node.grpc_setup import aio, grpc, unix_target
 from node.local_client_mesh import MeshCalls
 from node.local_client_mirror import MirrorCalls
+from node.local_client_timeline import TimelineCalls
 from node.platform import paths
-from node.ports import NewSession, RowFilter
+from node.ports import NewSession
 from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import LocalServiceStub
 
@@ -63,7 +62,7 @@ Q = TypeVar("Q", bound=WireMessage)
 R = TypeVar("R", bound=WireMessage)
 
 
-class LocalClient(MeshCalls, MirrorCalls):
+class LocalClient(MeshCalls, MirrorCalls, TimelineCalls):
     """A connection to the node whose folder is `home`: `async with LocalClient(paths.home()) as node: ...`.
 
     Entering connects, and raises NODE_NOT_RUNNING unless a node answers within `patience_s` seconds. Leaving ends
@@ -213,19 +212,6 @@ class LocalClient(MeshCalls, MirrorCalls):
             seconds + CALL_SECONDS,
         )
         return codec.arrival_from_wire(wire)
-
-    async def timeline(self, wanted: RowFilter, *, follow: bool = False) -> AsyncGenerator[TimelineRowView, None]:
-        """Timeline rows in order; with `follow`, on and on as they are written, until the node stops."""
-        wires = self._stream(self._stub.ReadTimeline, lambda: codec.row_filter_to_wire(wanted, follow=follow))
-        async with aclosing(wires):
-            async for wire in wires:
-                yield codec.row_from_wire(wire)
-
-    async def verify_timeline(self) -> AsyncGenerator[VerifyView, None]:
-        """Verify the whole timeline: views of the progress, then one with the result."""
-        async with aclosing(self._stream(self._stub.VerifyTimeline, pb.VerifyTimelineRequest)) as wires:
-            async for wire in wires:
-                yield codec.verify_from_wire(wire)
 
     async def approvals(self, *, pending: bool = True) -> tuple[ApprovalView, ...]:
         """What agents ask of the person, newest first; without `pending`, also what was decided."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -15,13 +15,12 @@ from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.relay import Origin
 from node.core.screen import Field, Verdict
-from node.core.timeline import Head, Row
-from node.core.timeline_check import Verification
 from node.core.transfer import Attachment
 from node.core.workspace import Workspace
 from node.ports_mesh import MeshReader, MeshTx
 from node.ports_mirror import MirrorReader, MirrorTx
 from node.ports_relay import RelayReader, RelayTx
+from node.ports_timeline import TimelineReader, TimelineTx
 from node.ports_work import LaunchPlan, Worktree
 
 T = TypeVar("T")
@@ -83,16 +82,6 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredRow:
-    """One timeline row as stored, with its erasable side texts by field."""
-
-    seq: int
-    data: bytes
-    leaf: bytes
-    side: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRecord:
     """One tool call as the node remembers it; `key` is the command it stands for."""
 
@@ -104,7 +93,7 @@ class CallRecord:
     created_us: int
 
 
-class Reader(MeshReader, MirrorReader, RelayReader, Protocol):
+class Reader(MeshReader, MirrorReader, RelayReader, TimelineReader, Protocol):
     """A consistent view of the node's state. Blocking: only inside Store.read or Store.write."""
 
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]: ...
@@ -142,13 +131,10 @@ class Reader(MeshReader, MirrorReader, RelayReader, Protocol):
     def launching(self, session_id: str) -> bool: ...
     def next_due(self, kind: str) -> int | None: ...
     def effects(self, kind: str, now_us: int, limit: int) -> tuple[tuple[int, Effect], ...]: ...
-    def rows(self, after: int, limit: int) -> tuple[StoredRow, ...]: ...
-    def size(self) -> int: ...
-    def head(self) -> Head: ...
     def counts(self) -> Counts: ...
 
 
-class Tx(Reader, MeshTx, MirrorTx, RelayTx, Protocol):
+class Tx(Reader, MeshTx, MirrorTx, RelayTx, TimelineTx, Protocol):
     """One command's part of a transaction; an exception undoes exactly this part."""
 
     def put_session(self, session: Session) -> None: ...
@@ -177,7 +163,6 @@ class Tx(Reader, MeshTx, MirrorTx, RelayTx, Protocol):
     def release(self, call_id: str) -> tuple[Message, ...]: ...
     def mark_read(self, message_id: str, now_us: int) -> None: ...
     def drop_notices(self, message_id: str) -> None: ...
-    def append(self, row: Row, side: Sequence[tuple[str, str]] = ()) -> int: ...
 
 
 class Store(Protocol):
@@ -337,38 +322,6 @@ class People(Protocol):
     async def wait(self, exchange: str, seconds: int) -> tuple[Exchange, Arrival]:
         """What arrives for the person in that exchange; it counts as read."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which timeline rows; empty means any. Times in microseconds, `until_us` 0 for open."""
-
-    from_seq: int = 0
-    limit: int = 0
-    engine: str = ""
-    decision: str = ""
-    session: str = ""
-    exchange: str = ""
-    message: str = ""
-    since_us: int = 0
-    until_us: int = 0
-    tail: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifyProgress:
-    """How far a verification is; `result` comes with the last one."""
-
-    rows: int
-    total: int
-    result: Verification | None = None
-
-
-class Audit(Protocol):
-    """Reads and verifies the timeline."""
-
-    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
-    def verify(self) -> AsyncIterator[VerifyProgress]: ...
 
 
 class Overview(Protocol):

@@ -38,10 +38,12 @@ from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
+from node.local_api_timeline import TimelineApi
 from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
-from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
+from node.ports import NewSession
+from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
@@ -353,7 +355,7 @@ class Node:
             store=self.books,
             sessions=self.desk,
             people=self.person,
-            audit=self.log,
+            timeline=TimelineApi(audit=self.log),
             overview=self.glance,
             limits=limits or Limits(),
             entropy=os.urandom,

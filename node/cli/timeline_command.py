@@ -76,7 +76,7 @@ def timeline_command(
     if ctx.invoked_subcommand is not None:
         return
     # The ports bring the screen's rules with them, which take a while to load.
-    from node.ports import RowFilter
+    from node.ports_timeline import RowFilter
 
     now_us = time.time_ns() // 1000
     console = Console.of_streams()

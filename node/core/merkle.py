@@ -13,6 +13,8 @@ from typing import TypeAlias
 from node.core.errors import ErrorCode, MeshError
 
 HASH_BYTES = 32
+TILE_WIDTH = 256
+"""Hashes in a full tile (C2SP tlog-tiles)."""
 EMPTY_ROOT = sha256(b"").digest()
 
 Frontier: TypeAlias = tuple[bytes, ...]

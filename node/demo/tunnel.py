@@ -15,7 +15,7 @@ from node.core.panel import SESSION, PanelDelta, PanelRow, PanelSnapshot
 from node.demo.puppet import Puppet
 from node.demo.stage import Stage, check
 from node.local_client import LocalClient
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 
 _WAIT = 20
 _LOOKS_S = 20

@@ -24,7 +24,8 @@ from node.core.timeline import Clock as RowClock
 from node.ports import Entropy, Reader, Tx
 from node.store.migrate import migrate
 from node.store.reader import SqliteReader
-from node.store.tx import SqliteTx, save_head
+from node.store.timeline import begin_log, fill_tiles
+from node.store.tx import SqliteTx
 
 T = TypeVar("T")
 
@@ -238,7 +239,7 @@ class SqliteStore:
             if guarded:
                 self._writer.execute("RELEASE command")
         if done:
-            save_head(self._writer, tx.log)
+            tx.save_head()
             self._writer.execute("COMMIT")
         else:
             self._writer.execute("ROLLBACK")
@@ -279,8 +280,11 @@ def _connect(path: Path, settings: StoreSettings, origin: str) -> sqlite3.Connec
     connection = _open(path, settings)
     connection.execute("PRAGMA secure_delete = ON")
     migrate(connection)
-    if connection.execute("SELECT 1 FROM timeline_head").fetchone() is None:
-        connection.execute("INSERT INTO timeline_head VALUES (1, ?, 0, NULL, x'')", (origin,))
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("SELECT 1 FROM timeline_logs").fetchone() is None:
+        begin_log(connection, 0, origin)
+    fill_tiles(connection)
+    connection.execute("COMMIT")
     return connection
 
 

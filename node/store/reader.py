@@ -8,12 +8,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from node.core.effects import Effect
-from node.core.merkle import HASH_BYTES
 from node.core.model import Address, Exchange, Message, Session
 from node.core.prompt import PaneRef
-from node.core.timeline import Head
 from node.core.workspace import Workspace
-from node.ports import CallRecord, Counts, Owed, Reader, StoredRow
+from node.ports import CallRecord, Counts, Owed, Reader
 from node.ports_work import LaunchPlan, Worktree
 from node.store.approvals import ApprovalReader
 from node.store.mesh import MeshReader
@@ -31,6 +29,7 @@ from node.store.rows import (
     tree_of,
     workspace_of,
 )
+from node.store.timeline import TimelineReader
 
 T = TypeVar("T")
 
@@ -56,7 +55,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader(ApprovalReader, MeshReader, MirrorReader, RelayReader):
+class SqliteReader(ApprovalReader, MeshReader, MirrorReader, RelayReader, TimelineReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -324,34 +323,6 @@ class SqliteReader(ApprovalReader, MeshReader, MirrorReader, RelayReader):
             limit,
         )
         return tuple((row["id"], effect_of(row)) for row in rows)
-
-    def rows(self, after: int, limit: int) -> tuple[StoredRow, ...]:
-        """Timeline rows with a sequence number of at least `after`, in order, with their side texts."""
-        rows = self._all("SELECT seq, data, leaf FROM timeline WHERE seq >= ? ORDER BY seq LIMIT ?", after, limit)
-        if not rows:
-            return ()
-        side: dict[int, list[tuple[str, str]]] = {}
-        for row in self._all(
-            "SELECT seq, field, body FROM timeline_side WHERE seq BETWEEN ? AND ? ORDER BY seq, field",
-            rows[0]["seq"],
-            rows[-1]["seq"],
-        ):
-            side.setdefault(row["seq"], []).append((row["field"], row["body"]))
-        return tuple(
-            StoredRow(seq=row["seq"], data=row["data"], leaf=row["leaf"], side=tuple(side.get(row["seq"], ())))
-            for row in rows
-        )
-
-    def size(self) -> int:
-        """How many rows the timeline claims to have."""
-        return self.head().size
-
-    def head(self) -> Head:
-        """Where the timeline stands, as stored."""
-        row = self._only("SELECT origin, size, last, frontier FROM timeline_head WHERE one = 1")
-        folded: bytes = row["frontier"]
-        frontier = tuple(folded[at : at + HASH_BYTES] for at in range(0, len(folded), HASH_BYTES))
-        return Head(origin=row["origin"], size=row["size"], last=row["last"], frontier=frontier)
 
     def counts(self) -> Counts:
         """How much of everything there is."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable
+from dataclasses import asdict
 
 from node.core import timeline
 from node.core.effects import ArchiveSession, Effect, Fetch, Land, Launch, Notify
@@ -30,6 +30,7 @@ from node.store.rows import (
     tree_text,
     workspace_values,
 )
+from node.store.timeline import TimelineTx
 
 
 def _marks(columns: str) -> str:
@@ -51,15 +52,7 @@ _SET_LADDER = (
 )
 
 
-def save_head(connection: sqlite3.Connection, head: timeline.Head) -> None:
-    """Stores the head; part of the transaction that wrote the rows."""
-    connection.execute(
-        "UPDATE timeline_head SET size = ?, last = ?, frontier = ? WHERE one = 1",
-        (head.size, head.last, b"".join(head.frontier)),
-    )
-
-
-class SqliteTx(SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
+class SqliteTx(TimelineTx, SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(
@@ -68,10 +61,8 @@ class SqliteTx(SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
         row_clock: Callable[[], timeline.Clock],
         entropy: Entropy,
     ) -> None:
-        super().__init__(connection)
-        self.log = self.head()
-        self._row_clock = row_clock
-        self._entropy = entropy
+        SqliteReader.__init__(self, connection)
+        TimelineTx.__init__(self, connection, row_clock, entropy)
 
     def put_session(self, session: Session) -> None:
         """Inserts or replaces a session."""
@@ -204,14 +195,3 @@ class SqliteTx(SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
     def drop_notices(self, message_id: str) -> None:
         """Takes back the notices owed for a message."""
         self._db.execute("DELETE FROM outbox WHERE kind = 'notify' AND message = ?", (message_id,))
-
-    def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
-        """Appends a timeline row with commitments to its side texts; gives its sequence number."""
-        salted = [(field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
-        if salted:
-            row = replace(row, side={name: timeline.commitment(salt, text) for name, salt, text in salted})
-        self.log, entry = timeline.append(self.log, self._row_clock(), row)
-        self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (entry.seq, entry.data, entry.leaf))
-        for field, salt, text in salted:
-            self._db.execute("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", (entry.seq, field, salt, text))
-        return entry.seq

@@ -15,8 +15,9 @@ from node.core.mesh import Grant, LinkState
 from node.core.views_mesh import PairingEvent, PairingStep
 from node.demo.puppet import Answer, Puppet
 from node.local_client import LocalClient
-from node.ports import NewSession, RowFilter
+from node.ports import NewSession
 from node.ports_mesh import PairingWish
+from node.ports_timeline import RowFilter
 from tests.e2e.lab import Lab, lab
 from tests.lan import Host, lan, linux
 from tests.waiting import until

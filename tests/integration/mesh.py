@@ -45,7 +45,8 @@ from node.inbox import Inbox
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
 from node.notices import ManyBells, Notices
-from node.ports import Call, RowFilter, Screener, Tx
+from node.ports import Call, Screener, Tx
+from node.ports_timeline import RowFilter
 from node.ports_work import LaunchPlan
 from node.store import SqliteStore, StoreSettings
 from tests.rule_screener import RuleScreener

@@ -9,7 +9,7 @@ import pytest
 
 from node.core.commands import Answer, Ask, Deliver, Request
 from node.core.model import Address, Author, Status
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 from tests.integration.mesh import NODE, running, scenario, texts
 
 PERSON = Address(node=NODE, session=None)

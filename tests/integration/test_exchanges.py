@@ -12,7 +12,7 @@ from node.core.errors import ErrorCode
 from node.core.model import Address, Author, End, MessageKind, SessionStatus, Status
 from node.ledger import Draft
 from node.ledger_rows import side_text
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 from tests.integration.mesh import INJECTION, NODE, Agent, Mesh, refused, running, scenario, texts
 
 PERSON = Address(node=NODE, session=None)

@@ -13,7 +13,7 @@ from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Rep
 from node.core.errors import ErrorCode
 from node.core.model import Address, Author, MessageKind, Status
 from node.mcp_words import receipt_and_arrival
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 from tests.holds_stage import PUBLISH, SECRET, AskingScreener, Person, asking, exchange_of, pair, story
 from tests.integration.mesh import Agent, Mesh, refused, scenario, texts
 

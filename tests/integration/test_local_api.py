@@ -16,7 +16,8 @@ from node.core.model import Address, AgentState, Author, End, Kind, Ladder, Mess
 from node.core.timeline_check import ProblemCode
 from node.local_api import SERVICE
 from node.local_door import Door
-from node.ports import NewSession, RowFilter
+from node.ports import NewSession
+from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins import HOSTILE, METHODS, NODE, Node, exchange, message, played, refusal
 

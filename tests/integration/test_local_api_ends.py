@@ -16,7 +16,7 @@ from node.local_api import SERVICE
 from node.local_client import LocalClient
 from node.local_door import Door
 from node.platform import paths
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins import NODE, Node, played, refusal
 

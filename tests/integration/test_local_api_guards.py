@@ -15,7 +15,8 @@ from node.core.limits import Limits
 from node.grpc_setup import aio, grpc
 from node.local_api import SERVICE
 from node.local_client import LocalClient
-from node.ports import NewSession, RowFilter
+from node.ports import NewSession
+from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins import METHODS, NODE, STREAMS, Node, played, refusal, stranger
 

@@ -195,12 +195,12 @@ async def test_a_damaged_head_refuses_instead_of_leaving_writers_waiting(tmp_pat
     async with running(tmp_path) as mesh:
         await mesh.store.write(add_row)
         with closing(sqlite3.connect(tmp_path / "node.db", isolation_level=None)) as other:
-            (frontier,) = other.execute("SELECT frontier FROM timeline_head").fetchone()
-            other.execute("UPDATE timeline_head SET frontier = x''")
+            (frontier,) = other.execute("SELECT frontier FROM timeline_logs").fetchone()
+            other.execute("UPDATE timeline_logs SET frontier = x''")
         assert await outcome(mesh, add_row) is ErrorCode.AUDIT_UNAVAILABLE
         assert not mesh.store.writable
         with closing(sqlite3.connect(tmp_path / "node.db", isolation_level=None)) as other:
-            other.execute("UPDATE timeline_head SET frontier = ?", (frontier,))
+            other.execute("UPDATE timeline_logs SET frontier = ?", (frontier,))
         assert await mesh.store.write(add_row) == 1
 
 

@@ -315,7 +315,7 @@ async def test_a_log_that_was_damaged_at_its_server_is_seen_from_here(tmp_path: 
         lead, hand = await server.heart.seat("lead"), await server.heart.seat("hand")
         for number in range(6):
             await lead.request(hand, f"Question {number}")
-        await server.heart.store.write(lambda tx: tx._db.execute("DELETE FROM timeline WHERE seq = 3"))  # type: ignore[attr-defined]  # noqa: SLF001
+        await server.heart.store.write(lambda tx: tx._db.execute("DELETE FROM timeline WHERE place = 3"))  # type: ignore[attr-defined]  # noqa: SLF001
         await meet(client, server)
         async with looking(client, server.id, panel=False, timeline=True) as look:
             await look.sees(lambda it: it.seqs)

@@ -7,12 +7,13 @@ from dataclasses import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from node import codec
+from node import codec, codec_timeline
 from node.core import views, views_work
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
 from node.core.node_status import NodeStatus
 from node.core.timeline_check import Problem, ProblemCode, Verification
-from node.ports import NewSession, RowFilter, StoredRow, VerifyProgress
+from node.ports import NewSession
+from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -213,9 +214,9 @@ def test_new_session(new: NewSession) -> None:
     ),
 )
 def test_row_filter(wanted: RowFilter, *, follow: bool) -> None:
-    data = codec.row_filter_to_wire(wanted, follow=follow).SerializeToString()
+    data = codec_timeline.row_filter_to_wire(wanted, follow=follow).SerializeToString()
     wire = pb.ReadTimelineRequest.FromString(data)
-    assert (codec.row_filter_from_wire(wire), wire.follow) == (wanted, follow)
+    assert (codec_timeline.row_filter_from_wire(wire), wire.follow) == (wanted, follow)
 
 
 @given(
@@ -228,8 +229,8 @@ def test_row_filter(wanted: RowFilter, *, follow: bool) -> None:
     )
 )
 def test_row(row: StoredRow) -> None:
-    wire = pb.ReadTimelineResponse.FromString(codec.row_to_wire(row).SerializeToString())
-    assert asdict(codec.row_from_wire(wire)) == asdict(row)
+    wire = pb.ReadTimelineResponse.FromString(codec_timeline.row_to_wire(row).SerializeToString())
+    assert asdict(codec_timeline.row_from_wire(wire)) == asdict(row)
 
 
 PROBLEMS = st.none() | st.builds(Problem, seq=BIG, code=st.sampled_from(ProblemCode), words=TEXT)
@@ -250,8 +251,8 @@ RESULTS = st.none() | st.builds(
 
 @given(st.builds(VerifyProgress, rows=BIG, total=BIG, result=RESULTS))
 def test_verify(step: VerifyProgress) -> None:
-    wire = pb.VerifyTimelineResponse.FromString(codec.verify_to_wire(step).SerializeToString())
-    view = codec.verify_from_wire(wire)
+    wire = pb.VerifyTimelineResponse.FromString(codec_timeline.verify_to_wire(step).SerializeToString())
+    view = codec_timeline.verify_from_wire(wire)
     assert (view.rows, view.total, view.result is None) == (step.rows, step.total, step.result is None)
     if view.result is not None and step.result is not None:
         kept = {"origin": step.result.origin, "root": step.result.root.hex(), "ok": step.result.ok}

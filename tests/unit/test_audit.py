@@ -15,7 +15,8 @@ from node.core.commands import Close, Deliver, Request
 from node.core.merkle import leaf_hash
 from node.core.timeline import Row, RowKind
 from node.core.timeline_check import ProblemCode
-from node.ports import RowFilter, StoredRow, Tx
+from node.ports import Tx
+from node.ports_timeline import RowFilter, StoredRow
 from tests.integration.mesh import INJECTION, START_US, Mesh, all_of, running, scenario
 from tests.waiting import turn
 
@@ -171,33 +172,33 @@ EDITED = b'"decision":"stopped"'
 
 
 def edit_with_its_hash(db: sqlite3.Connection) -> None:
-    (data,) = db.execute("SELECT data FROM timeline WHERE seq = 600").fetchone()
+    (data,) = db.execute("SELECT data FROM timeline WHERE place = 600").fetchone()
     changed = bytes(data).replace(b'"decision":"started"', EDITED)
     assert changed != data
-    db.execute("UPDATE timeline SET data = ?, leaf = ? WHERE seq = 600", (changed, leaf_hash(changed)))
+    db.execute("UPDATE timeline SET data = ?, leaf = ? WHERE place = 600", (changed, leaf_hash(changed)))
 
 
 def edit_the_last(db: sqlite3.Connection) -> None:
-    (data,) = db.execute("SELECT data FROM timeline WHERE seq = 699").fetchone()
+    (data,) = db.execute("SELECT data FROM timeline WHERE place = 699").fetchone()
     changed = bytes(data).replace(b'"decision":"started"', EDITED)
-    db.execute("UPDATE timeline SET data = ?, leaf = ? WHERE seq = 699", (changed, leaf_hash(changed)))
+    db.execute("UPDATE timeline SET data = ?, leaf = ? WHERE place = 699", (changed, leaf_hash(changed)))
 
 
 def cut_out(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM timeline WHERE seq = 600")
+    db.execute("DELETE FROM timeline WHERE place = 600")
 
 
 def cut_the_tail(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM timeline WHERE seq >= 690")
+    db.execute("DELETE FROM timeline WHERE place >= 690")
 
 
 def cut_the_head(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM timeline WHERE seq < 3")
+    db.execute("DELETE FROM timeline WHERE place < 3")
 
 
 def close_the_gap(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM timeline WHERE seq = 600")
-    db.execute("UPDATE timeline SET seq = seq - 1 WHERE seq > 600")
+    db.execute("DELETE FROM timeline WHERE place = 600")
+    db.execute("UPDATE timeline SET place = place - 1 WHERE place > 600")
 
 
 @pytest.mark.parametrize(
@@ -229,7 +230,7 @@ async def test_a_changed_byte_is_found_and_the_row_is_still_shown(tmp_path: Path
     async with running(tmp_path) as mesh:
         await mesh.store.write(add(ROW, times=5))
         with closing(sqlite3.connect(tmp_path / "node.db", isolation_level=None)) as other:
-            other.execute("UPDATE timeline SET data = CAST(x'7b' || data AS BLOB) WHERE seq = 3")
+            other.execute("UPDATE timeline SET data = CAST(x'7b' || data AS BLOB) WHERE place = 3")
         found = await mesh.verification()
         assert found.problem is not None
         assert (found.problem.seq, found.problem.code) == (3, ProblemCode.EDITED)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from node import codec
+from node import codec, codec_timeline
 from node.core import views
 from node.core.errors import ErrorCode, MeshError
 from node.grpc_setup import unix_target
-from node.ports import NewSession, RowFilter
+from node.ports import NewSession
+from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
 
 SESSION = pb.Session(id="a" * 16, status="running", state="idle")
@@ -32,14 +33,14 @@ def test_what_is_absent_on_the_wire_is_none_in_views() -> None:
 
 
 def test_progress_has_no_result_and_a_result_without_a_problem_is_kept() -> None:
-    assert codec.verify_from_wire(pb.VerifyTimelineResponse(rows=3, total=9)).result is None
-    done = codec.verify_from_wire(pb.VerifyTimelineResponse(rows=9, total=9, done=True, ok=True, root="ab"))
+    assert codec_timeline.verify_from_wire(pb.VerifyTimelineResponse(rows=3, total=9)).result is None
+    done = codec_timeline.verify_from_wire(pb.VerifyTimelineResponse(rows=9, total=9, done=True, ok=True, root="ab"))
     assert done.result == views.VerifyResultView(origin="", root="ab", ok=True, problem=None, warnings=())
 
 
 def test_a_problem_at_the_first_row_is_not_lost() -> None:
     wire = pb.VerifyTimelineResponse(done=True, problem_seq=0, problem_code="edited", problem_words="row 0")
-    result = codec.verify_from_wire(wire).result
+    result = codec_timeline.verify_from_wire(wire).result
     assert result is not None
     assert result.problem is not None
     assert (result.problem.seq, result.problem.code.value) == (0, "edited")
@@ -99,7 +100,7 @@ def test_bytes_that_are_no_text_are_refused_not_changed() -> None:
 
 def test_numbers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="range"):
-        codec.row_filter_to_wire(RowFilter(from_seq=-1), follow=False)
+        codec_timeline.row_filter_to_wire(RowFilter(from_seq=-1), follow=False)
 
 
 def test_every_view_is_frozen_and_slotted() -> None:

@@ -17,7 +17,7 @@ from node.core.errors import ErrorCode
 from node.identity import Identity
 from node.parts import build
 from node.platform.keychain import Keychain
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 from node.vault import FILES_ALONE, Vault
 from tests.integration.mesh import START_US, CountedEntropy, refused, scenario
 from tests.keychains import FileKeyring, KilledError, vault

@@ -251,15 +251,15 @@ async def test_a_change_that_cannot_be_written_has_not_happened(tmp_path: Path) 
         studio = await peers.add(paired("studio", given=[REQUEST]))
         generation = peers.generation
         with closing(sqlite3.connect(tmp_path / "node.db", isolation_level=None)) as other:
-            (frontier,) = other.execute("SELECT frontier FROM timeline_head").fetchone()
-            other.execute("UPDATE timeline_head SET frontier = x''")
+            (frontier,) = other.execute("SELECT frontier FROM timeline_logs").fetchone()
+            other.execute("UPDATE timeline_logs SET frontier = x''")
             for change in (
                 peers.unpair("studio"), peers.revoke("studio", frozenset({REQUEST})), peers.rename("studio", "attic"),
                 peers.add(paired("laptop")), peers.refused("unknown_key", spki="", address=""),
             ):  # fmt: skip
                 with refused(ErrorCode.AUDIT_UNAVAILABLE):
                     await change
-            other.execute("UPDATE timeline_head SET frontier = ?", (frontier,))
+            other.execute("UPDATE timeline_logs SET frontier = ?", (frontier,))
         assert (peers.peers(), peers.generation) == ((studio,), generation)
         await peers.unpair("studio")
         assert (await mesh.verification()).ok

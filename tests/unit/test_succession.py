@@ -11,7 +11,7 @@ from node.core.model import Address
 from node.identity import rotate
 from node.parts import Parts, build, entropy
 from node.platform import clocks
-from node.ports import RowFilter
+from node.ports_timeline import RowFilter
 from tests.integration.mesh import NODE, ORIGIN, Mesh, running, scenario
 
 

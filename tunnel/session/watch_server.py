@@ -20,9 +20,10 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
 from node.ledger import Ledger
-from node.ports import Clock, Reader, Store, StoredRow
+from node.ports import Clock, Reader, Store
 from node.ports_mesh import Calls, Pins
 from node.ports_mirror import PanelSource
+from node.ports_timeline import StoredRow
 from node.rpc_gate import REASON, Caller, Gate, Handlers
 from tunnel import codec
 from tunnel.codec import Beat, WatchWish

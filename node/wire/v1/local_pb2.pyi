@@ -498,7 +498,7 @@ class WaitExchangeResponse(_message.Message):
     def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., timed_out: _Optional[bool] = ..., remaining: _Optional[int] = ...) -> None: ...
 
 class ReadTimelineRequest(_message.Message):
-    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail")
+    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail", "log")
     FROM_SEQ_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
@@ -510,6 +510,7 @@ class ReadTimelineRequest(_message.Message):
     SINCE_US_FIELD_NUMBER: _ClassVar[int]
     UNTIL_US_FIELD_NUMBER: _ClassVar[int]
     TAIL_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
     from_seq: int
     limit: int
     follow: bool
@@ -521,7 +522,8 @@ class ReadTimelineRequest(_message.Message):
     since_us: int
     until_us: int
     tail: bool
-    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ...) -> None: ...
+    log: str
+    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ..., log: _Optional[str] = ...) -> None: ...
 
 class ReadTimelineResponse(_message.Message):
     __slots__ = ("seq", "data", "leaf", "side")

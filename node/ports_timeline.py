@@ -1,0 +1,108 @@
+"""What the security timeline asks of the node's store, and what doors ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from node.core.timeline import Head, Row
+from node.core.timeline_check import Verification
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRow:
+    """One timeline row as stored, with its erasable side texts by field."""
+
+    seq: int
+    data: bytes
+    leaf: bytes
+    side: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """A text beside a row: what the row's commitment of that field was made of."""
+
+    seq: int
+    field: str
+    salt: bytes
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogInfo:
+    """One log of the node: rows `first` to `size` - 1 are kept. The one with the highest id is the current one."""
+
+    id: int
+    origin: str
+    size: int
+    first: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What the node signed of a log: its size, its root (32 bytes), the whole signed note, and when."""
+
+    size: int
+    root: bytes
+    note: str
+    made_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFilter:
+    """Which timeline rows; empty means any. Times in microseconds, `until_us` 0 for open.
+
+    `log` is an origin; empty means the current log.
+    """
+
+    log: str = ""
+    from_seq: int = 0
+    limit: int = 0
+    engine: str = ""
+    decision: str = ""
+    session: str = ""
+    exchange: str = ""
+    message: str = ""
+    since_us: int = 0
+    until_us: int = 0
+    tail: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyProgress:
+    """How far a verification is; `result` comes with the last one."""
+
+    rows: int
+    total: int
+    result: Verification | None = None
+
+
+class Audit(Protocol):
+    """Reads and verifies the timeline."""
+
+    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
+    def verify(self) -> AsyncIterator[VerifyProgress]: ...
+
+
+class TimelineReader(Protocol):
+    """Questions about the logs; `log` is an id, None for the current one. Blocking, as all of a Reader."""
+
+    def logs(self) -> tuple[LogInfo, ...]: ...
+    def rows(self, after: int, limit: int, log: int | None = None) -> tuple[StoredRow, ...]: ...
+    def sides(self, first: int, end: int, log: int | None = None) -> tuple[Side, ...]: ...
+    def size(self) -> int: ...
+    def head(self, log: int | None = None) -> Head: ...
+    def tile(self, level: int, index: int, log: int | None = None) -> bytes: ...
+    def checkpoints(self, after: int, limit: int, log: int | None = None) -> tuple[Checkpoint, ...]: ...
+    def last_checkpoint(self, log: int | None = None) -> Checkpoint | None: ...
+
+
+class TimelineTx(TimelineReader, Protocol):
+    """Writes to the current log."""
+
+    def append(self, row: Row, side: Sequence[tuple[str, str]] = ()) -> int: ...
+    def open_log(self, origin: str) -> None: ...
+    def add_checkpoint(self, checkpoint: Checkpoint) -> None: ...
