@@ -97,7 +97,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            timeline=TimelineApi(audit=parts.audit),
+            timeline=TimelineApi(audit=parts.audit, exports=parts.exports),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,

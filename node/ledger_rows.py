@@ -11,6 +11,8 @@ from functools import lru_cache
 
 from node.core.approval import Approval
 from node.core.canonical import JsonValue
+from node.core.export_manifest import ExportNote
+from node.core.export_record import Step
 from node.core.mesh import Peer
 from node.core.model import Address, Kind, Session
 from node.core.redact import preview
@@ -99,6 +101,26 @@ class LedgerRows:
         src, dst = Party(node=self.node), Party(node=peer.id)
         row = Row(row=RowKind.POLICY, engine=engine, decision=decision, reason=reason, sw=SOFTWARE, src=src, dst=dst)
         tx.append(replace(row, extra=extra or {}), texts_of(name=peer.name, **texts))
+
+    def export_row(self, tx: Tx, note: ExportNote) -> int:
+        """The row of an export that begins or came to its end, and its number; where it went is beside it."""
+        extra: dict[str, JsonValue] = {"export": note.export, "format": note.format.value, "first": note.first}
+        if note.log:
+            extra["log"] = note.log
+        if note.step is not Step.BEGUN:
+            extra |= {"next": note.next, "count": note.count, "bytes": note.bytes}
+        if note.sha256:
+            extra["sha256"] = note.sha256
+        row = Row(
+            row=RowKind.EXPORT,
+            engine="export",
+            decision=note.step.value,
+            reason=note.reason or None,
+            sw=SOFTWARE,
+            src=Party(node=self.node, role="person"),
+            extra=extra,
+        )
+        return tx.append(row, texts_of(destination=note.destination, filter=note.wanted))
 
     def key_row(self, tx: Tx, old: str, new: str, engine: str, decision: str, **texts: str) -> None:
         """The row of a node whose key gave way to another: both node ids."""

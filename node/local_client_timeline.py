@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 
 from node import codec_timeline as codec
+from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.views import TimelineRowView, VerifyView
 from node.local_client_mesh import Asks
 from node.ports_timeline import RowFilter
@@ -27,3 +29,13 @@ class TimelineCalls:
         async with aclosing(self._stream(self._stub.VerifyTimeline, pb.VerifyTimelineRequest)) as wires:
             async for wire in wires:
                 yield codec.verify_from_wire(wire)
+
+    async def record_export(self: Asks, note: ExportNote) -> Recorded:
+        """Writes the row of an export that begins or came to its end; it is on disk when this returns."""
+        wire = await self._ask(self._stub.RecordExport, lambda: codec.export_note_to_wire(note))
+        return codec.recorded_from_wire(wire)
+
+    async def prove_row(self: Asks, log: str, seq: int, size: int) -> Proof:
+        """The proof that a row is in the tree of a log's first `size` rows."""
+        request = partial(pb.ProveRowRequest, log=log, seq=seq, size=size)
+        return codec.proof_from_wire(await self._ask(self._stub.ProveRow, request), seq, size)

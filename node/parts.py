@@ -28,6 +28,7 @@ from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
 from node.exchanges import Exchanges
+from node.exports import Exports
 from node.files import Files
 from node.grounds import Grounds
 from node.hook_events import HookEvents
@@ -117,6 +118,7 @@ class Parts:
     workrooms: Workrooms
     notices: Notices
     audit: Audit
+    exports: Exports
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -330,6 +332,7 @@ async def build(
             launcher=launcher,
             notices=notices,
             audit=audit,
+            exports=Exports(store=store, ledger=ledger),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

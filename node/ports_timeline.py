@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
 
@@ -85,6 +86,13 @@ class Audit(Protocol):
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
     def verify(self) -> AsyncIterator[VerifyProgress]: ...
+
+
+class Exports(Protocol):
+    """Writes the rows about exports, and proves what they hold."""
+
+    async def record(self, note: ExportNote) -> Recorded: ...
+    async def prove(self, log: str, seq: int, size: int) -> Proof: ...
 
 
 class TimelineReader(Protocol):

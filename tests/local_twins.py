@@ -47,6 +47,7 @@ from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
+from tests.local_twins_timeline import Noted
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -341,6 +342,7 @@ class Node:
         self.desk = Desk(self.books)
         self.person = Person(self.books)
         self.log = Log()
+        self.noted = Noted()
         self.glance = Glance(home)
         self.questions = Questions()
         self.places = Places()
@@ -355,7 +357,7 @@ class Node:
             store=self.books,
             sessions=self.desk,
             people=self.person,
-            timeline=TimelineApi(audit=self.log),
+            timeline=TimelineApi(audit=self.log, exports=self.noted),
             overview=self.glance,
             limits=limits or Limits(),
             entropy=os.urandom,
@@ -390,10 +392,9 @@ class Node:
 @asynccontextmanager
 async def stranger(node: Node, *options: tuple[str, int]) -> AsyncIterator[aio.Channel]:
     """A program which speaks gRPC to the node's socket, but is not our client."""
-    async with aio.insecure_channel(
-        unix_target(node.socket), options=[("grpc.use_local_subchannel_pool", 1), *options]
-    ) as c:
-        yield c
+    alone = ("grpc.use_local_subchannel_pool", 1)
+    async with aio.insecure_channel(unix_target(node.socket), options=[alone, *options]) as channel:
+        yield channel
 
 
 async def refusal(call: Awaitable[object]) -> MeshError:

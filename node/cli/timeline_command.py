@@ -12,6 +12,7 @@ import click
 from node.cli.command import ExampleCommand, ExampleGroup, examples
 from node.cli.connection import on_node
 from node.cli.console import Console, Tone, plain, print_document
+from node.cli.export_command import export_command
 from node.cli.options import json_option
 from node.cli.text import fold, one_line, plural
 from node.cli.timeline_rows import row_document, row_line
@@ -157,6 +158,7 @@ def verify_command(ctx: click.Context, *, in_json: bool) -> None:
 
 
 timeline_command.add_command(verify_command)
+timeline_command.add_command(export_command)
 
 
 async def verify(node: LocalClient, console: Console, *, quiet: bool) -> VerifyView:

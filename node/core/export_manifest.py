@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from node.core.canonical import JsonValue
-from node.core.export_record import Format, utc_text
+from node.core.export_record import Format, Step, utc_text
 from node.core.merkle import verify_inclusion
 
 SCHEMA: Final = "heliograph-export-manifest/1"
@@ -22,6 +22,36 @@ class Standing:
     root: bytes
     first_kept: int = 0
     checkpoint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportNote:
+    """What a row is to tell of an export; `export` is empty when it begins, `log` for the current log.
+
+    `destination` and `wanted` are words for a person, kept beside the row.
+    """
+
+    step: Step
+    format: Format
+    export: str = ""
+    destination: str = ""
+    wanted: str = ""
+    log: str = ""
+    first: int = 0
+    next: int = 0
+    count: int = 0
+    bytes: int = 0
+    sha256: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The row about an export that was written: its number, the export's id, and how the exported log stood."""
+
+    export: str
+    seq: int
+    standing: Standing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +70,18 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """What was exported so far: rows, the first and the last of them, bytes and their SHA-256 (hex)."""
+    """What was exported so far: rows, the first and the last of them, bytes and their SHA-256 (hex).
+
+    `contiguous` says whether no row between the first and the last is missing; None where only some were wanted.
+    """
 
     count: int = 0
     first: int | None = None
     last: int | None = None
     bytes: int = 0
     sha256: str = ""
+    damaged: int = 0
+    contiguous: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +113,13 @@ class Manifest:
             "count": tally.count,
             "bytes": tally.bytes,
             "sha256": tally.sha256,
-            "range": {"log": standing.origin, "first": tally.first, "last": tally.last},
+            "range": {
+                "log": standing.origin,
+                "first": tally.first,
+                "last": tally.last,
+                "contiguous": tally.contiguous,
+            },
+            "damaged": tally.damaged,
             "filter": dict(self.wanted),
             "log": {
                 "origin": standing.origin,

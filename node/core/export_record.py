@@ -40,6 +40,15 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
+class Step(StrEnum):
+    """How far an export is, as its rows in the timeline say."""
+
+    BEGUN = "begun"
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
 class Sort(StrEnum):
     """What a column holds."""
 

@@ -544,6 +544,70 @@ class ReadTimelineResponse(_message.Message):
     side: _containers.ScalarMap[str, str]
     def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
+class RecordExportRequest(_message.Message):
+    __slots__ = ("step", "export", "format", "destination", "filter", "log", "first", "next", "count", "bytes", "sha256", "reason")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    EXPORT_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    export: str
+    format: str
+    destination: str
+    filter: str
+    log: str
+    first: int
+    next: int
+    count: int
+    bytes: int
+    sha256: str
+    reason: str
+    def __init__(self, step: _Optional[str] = ..., export: _Optional[str] = ..., format: _Optional[str] = ..., destination: _Optional[str] = ..., filter: _Optional[str] = ..., log: _Optional[str] = ..., first: _Optional[int] = ..., next: _Optional[int] = ..., count: _Optional[int] = ..., bytes: _Optional[int] = ..., sha256: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RecordExportResponse(_message.Message):
+    __slots__ = ("export", "seq", "origin", "size", "root", "first_kept", "checkpoint")
+    EXPORT_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    ROOT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_KEPT_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    export: str
+    seq: int
+    origin: str
+    size: int
+    root: bytes
+    first_kept: int
+    checkpoint: str
+    def __init__(self, export: _Optional[str] = ..., seq: _Optional[int] = ..., origin: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., first_kept: _Optional[int] = ..., checkpoint: _Optional[str] = ...) -> None: ...
+
+class ProveRowRequest(_message.Message):
+    __slots__ = ("log", "seq", "size")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    seq: int
+    size: int
+    def __init__(self, log: _Optional[str] = ..., seq: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
+
+class ProveRowResponse(_message.Message):
+    __slots__ = ("leaf", "path")
+    LEAF_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    leaf: bytes
+    path: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, leaf: _Optional[bytes] = ..., path: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
 class VerifyTimelineRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -135,6 +135,16 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.FromString,
                 _registered_method=True)
+        self.RecordExport = channel.unary_unary(
+                '/node.wire.v1.LocalService/RecordExport',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.FromString,
+                _registered_method=True)
+        self.ProveRow = channel.unary_unary(
+                '/node.wire.v1.LocalService/ProveRow',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.FromString,
+                _registered_method=True)
         self.ListApprovals = channel.unary_unary(
                 '/node.wire.v1.LocalService/ListApprovals',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.SerializeToString,
@@ -391,6 +401,20 @@ class LocalServiceServicer:
 
     def VerifyTimeline(self, request, context):
         """Verifies the whole timeline, with progress on the way and the result last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordExport(self, request, context):
+        """Writes the row of an export that begins or came to its end; how the log stands that is exported.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ProveRow(self, request, context):
+        """Proves that a row is in the tree that its log had at a size.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -659,6 +683,16 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.VerifyTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.SerializeToString,
+            ),
+            'RecordExport': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordExport,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.SerializeToString,
+            ),
+            'ProveRow': grpc.unary_unary_rpc_method_handler(
+                    servicer.ProveRow,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.SerializeToString,
             ),
             'ListApprovals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListApprovals,
@@ -1317,6 +1351,60 @@ class LocalService:
             '/node.wire.v1.LocalService/VerifyTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordExport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RecordExport',
+            node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ProveRow(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ProveRow',
+            node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,0 +1,108 @@
+"""The timeline's rows about exports of it, and the proof that ties an export's last row to the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from node.core import merkle
+from node.core.errors import ErrorCode, MeshError
+from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
+from node.core.export_record import Step
+from node.core.ids import is_id
+from node.core.merkle import HASH_BYTES, TILE_WIDTH
+from node.ledger import Ledger
+from node.ports import Reader, Store, Tx
+from node.ports_timeline import LogInfo
+
+_TILE_BITS = TILE_WIDTH.bit_length() - 1
+
+
+class Exports:
+    """Implements ports_timeline.Exports."""
+
+    def __init__(self, *, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+
+    async def record(self, note: ExportNote) -> Recorded:
+        """Writes the row, which is on disk when this returns. NOT_FOUND when there is no such log."""
+        if note.step is Step.BEGUN:
+            note = replace(note, export=self._ledger.new_id())
+        elif not is_id(note.export):
+            raise MeshError(
+                ErrorCode.INVALID_ARGUMENT, "The end of an export names it by the id that its beginning was given."
+            )
+        return await self._store.write(partial(self._record, note=note))
+
+    def _record(self, tx: Tx, *, note: ExportNote) -> Recorded:
+        log = _log_of(tx, note.log)
+        seq = self._ledger.export_row(tx, replace(note, log="" if log.current else note.log))
+        head, checkpoint = tx.head(log.id), tx.last_checkpoint(log.id)
+        standing = Standing(
+            origin=head.origin,
+            size=head.size,
+            root=head.root,
+            first_kept=log.first,
+            checkpoint="" if checkpoint is None else checkpoint.note,
+        )
+        return Recorded(export=note.export, seq=seq, standing=standing)
+
+    async def prove(self, log: str, seq: int, size: int) -> Proof:
+        """That row `seq` is in the tree of the log's first `size` rows. INVALID_ARGUMENT for more than it has."""
+        return await self._store.read(partial(_prove, origin=log, seq=seq, size=size))
+
+
+def _prove(reader: Reader, *, origin: str, seq: int, size: int) -> Proof:
+    log = _log_of(reader, origin)
+    # One transaction of a reader: the log has not grown since it was looked at.
+    if size > log.size:
+        raise MeshError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The log has {log.size} rows, not {size}. Ask for a size that it has had.",
+            {"size": log.size},
+        )
+    subtree = partial(subtree_root, reader, log.id)
+    path = merkle.inclusion_proof(subtree, seq, size)
+    return Proof(seq=seq, size=size, leaf=subtree(seq, seq + 1), path=path)
+
+
+def subtree_root(reader: Reader, log: int, first: int, end: int) -> bytes:
+    """Root of leaves [first, end) of a log from its tiles, and from rows where there is no tile yet.
+
+    UNAVAILABLE when neither holds them all.
+    """
+    count = end - first
+    if count & (count - 1) or first % count:
+        # Only the right edge of a tree is of another shape; its largest complete subtree stands at its left.
+        middle = first + (1 << ((count - 1).bit_length() - 1))
+        return merkle.node_hash(subtree_root(reader, log, first, middle), subtree_root(reader, log, middle, end))
+    level = (count.bit_length() - 1) // _TILE_BITS
+    width = 1 << (level * _TILE_BITS)
+    at, length = first // width, count // width
+    hashes = _hashes(reader.tile(level, at // TILE_WIDTH, log))[at % TILE_WIDTH : at % TILE_WIDTH + length]
+    if len(hashes) == length:
+        return merkle.root_of(hashes)
+    rows = reader.rows(first, count, log)
+    if [row.seq for row in rows] != list(range(first, end)):
+        raise MeshError(
+            ErrorCode.UNAVAILABLE,
+            f"The timeline no longer has what proves rows {first} to {end - 1}. Run `helio timeline verify`.",
+        )
+    return merkle.root_of(row.leaf for row in rows)
+
+
+def _hashes(tile: bytes) -> tuple[bytes, ...]:
+    return tuple(tile[at : at + HASH_BYTES] for at in range(0, len(tile), HASH_BYTES))
+
+
+def _log_of(reader: Reader, origin: str) -> LogInfo:
+    """The log of that origin, or the current one for none."""
+    logs = reader.logs()
+    for log in logs:
+        if log.origin == origin or (not origin and log.current):
+            return log
+    raise MeshError(
+        ErrorCode.NOT_FOUND,
+        f"This node has no log of the origin {origin[:160]!r}; leave it out to export the current one.",
+    )
