@@ -28,6 +28,9 @@ DETECTION_FINDING: Final = 2004
 _SHA256: Final = 3
 _OTHER: Final = 99
 _PER_CENT: Final = 10
+# How the bytes that were hashed came about, as OCSF 1.9 counts it.
+_FLAT: Final = (1, "Flat")
+_JCS_FORM: Final = (2, "JCS")
 
 _JCS: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
 
@@ -119,11 +122,11 @@ def _api_activity(record: Record, offset: Offset, version: Version) -> Object:
         "status_id": 2 if _meaning(record).failed else 1,
         "status": "Failure" if _meaning(record).failed else "Success",
         "api": _api(record),
-        "actor": _actor(record),
+        "actor": _actor(record, version),
         "src_endpoint": _endpoint(record, "from"),
         "raw_data": record.data.hex() if record.fields is None else record.data.decode("ascii"),
         "raw_data_size": len(record.data),
-        "raw_data_hash": _fingerprint(sha256(record.data).hexdigest()),
+        "raw_data_hash": _fingerprint(sha256(record.data).hexdigest(), version, *_FLAT),
     }
     if record.at("to") is not None:
         event["dst_endpoint"] = _endpoint(record, "to")
@@ -164,7 +167,11 @@ def _finding(record: Record, offset: Offset, version: Version, about: Link) -> O
         if (of := record.text("scan", "version")) is not None:
             analytic["version"] = of
         info["analytic"] = analytic
-    evidence: Object = {"actor": _actor(record), "api": _api(record), "src_endpoint": _endpoint(record, "from")}
+    evidence: Object = {
+        "actor": _actor(record, version),
+        "api": _api(record),
+        "src_endpoint": _endpoint(record, "from"),
+    }
     if version is Version.V1_9 and (agent := _ai_agent(record, "from")) is not None:
         evidence["ai_agent"] = agent
     event |= {
@@ -261,14 +268,16 @@ def _api(record: Record) -> Object:
     return api
 
 
-def _actor(record: Record) -> Object:
+def _actor(record: Record, version: Version) -> Object:
     """Who did it: a session of an agent, a person, or the node itself."""
     role, session = record.text("from", "role"), record.text("from", "session")
-    if session is not None:
-        return {"app_name": record.text("from", "agent") or "agent", "session": {"uid": session}}
-    if role == "person":
+    if session is None and role == "person":
         return {"user": {"name": "person", "type_id": 1, "type": "User"}}
-    return {"app_name": record.text("from", "agent") or role or VENDOR}
+    name = record.text("from", "agent") or ("agent" if session is not None else role or VENDOR)
+    actor: Object = {"app_name": name} if version is Version.V1_8 else {"application": {"name": name}}
+    if session is not None:
+        actor["session"] = {"uid": session}
+    return actor
 
 
 def _endpoint(record: Record, end: str) -> Object:
@@ -328,13 +337,19 @@ def _sealed(event: Object, record: Record, version: Version, previous: Link | No
     if previous is not None:
         pointer: Object = {"uid": previous.uid}
         if previous.fingerprint:
-            pointer |= {"type_uid": previous.type_uid, "fingerprint": _fingerprint(previous.fingerprint)}
+            pointer |= {
+                "type_uid": previous.type_uid,
+                "fingerprint": _fingerprint(previous.fingerprint, version, *_JCS_FORM),
+            }
         attestation["prev_event"] = pointer
     event["attestation"] = attestation
     digest = sha256(jcs(event)).hexdigest()
-    attestation["fingerprint"] = _fingerprint(digest)
+    attestation["fingerprint"] = _fingerprint(digest, version, *_JCS_FORM)
     return replace(link, fingerprint=digest)
 
 
-def _fingerprint(value: str) -> Object:
-    return {"algorithm_id": _SHA256, "algorithm": "SHA-256", "value": value}
+def _fingerprint(value: str, version: Version, form: int, form_words: str) -> Object:
+    fingerprint: Object = {"algorithm_id": _SHA256, "algorithm": "SHA-256", "value": value}
+    if version is not Version.V1_8:
+        fingerprint |= {"serialization_id": form, "serialization": form_words}
+    return fingerprint

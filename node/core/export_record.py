@@ -214,10 +214,10 @@ def local_text(us: int | None, offset: Offset) -> str:
 
 
 def offset_text(us: int | None, offset: Offset) -> str:
-    """`+01:00`: how far the local zone is ahead of UTC at that moment."""
+    """`UTC+01:00`: how far the local zone is ahead of UTC at that moment; a sign at the front would be a formula."""
     if us is None or not 0 <= us <= _LAST_US:
         return ""
-    return local_text(us, offset)[26:]
+    return "UTC" + local_text(us, offset)[26:]
 
 
 def _moment(us: int, zone: timezone) -> datetime:
