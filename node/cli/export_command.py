@@ -170,12 +170,20 @@ class _Export:
                 raise MeshError(error.code, error.message, {**error.details, "export": run.export}) from error
             raise
         self._say(made, console, getattr(sink, "warnings", ()))
+        if made.proven is False:
+            raise MeshError(
+                ErrorCode.TAMPERED,
+                f"The export is whole, but row {made.tally.last} of it is not the row that the log's root stands for: "
+                "somebody changed this timeline. Keep the export and a copy of the node's folder as they are, and run "
+                "`helio timeline verify`.",
+                {"seq": made.tally.last or 0, "export": made.export},
+            )
 
     def _say(self, made: Manifest, console: Console, warnings: tuple[str, ...]) -> None:
         for warning in warnings:
             console.note(f"note: the receiver says: {one_line(warning)}")
-        for line in _doubts(made):
-            console.note(f"note: {line}")
+        for doubt in _doubts(made):
+            console.note(f"note: {doubt}")
         if self.in_json:
             told: dict[str, Json] = {**made.document(), "destination": self.choices.destination}
             told["manifest_file"] = plain(self.choices.manifest_path)

@@ -100,6 +100,11 @@ class Manifest:
     software: str
     options: Mapping[str, JsonValue]
 
+    @property
+    def proven(self) -> bool | None:
+        """Whether the last row is in the tree that the log had; None where nothing could be proven."""
+        return None if self.proof is None else self.proof.holds(self.standing.root)
+
     def document(self) -> dict[str, JsonValue]:
         """As JSON: hashes in hex, times in words and in microseconds."""
         tally, standing = self.tally, self.standing
@@ -128,6 +133,7 @@ class Manifest:
                 "root": standing.root.hex(),
                 "checkpoint": standing.checkpoint or None,
             },
+            "last_row_proven": self.proven,
             "last_row_proof": None if self.proof is None else self._proof(self.proof),
             "made": utc_text(self.made_us),
             "made_us": self.made_us,
