@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from node.core.errors import ErrorCode, MeshError
-from node.core.escape import escape
 from node.core.export_record import Record
 
 MANIFEST_SUFFIX: Final = ".manifest.json"
@@ -216,7 +215,7 @@ def publish_manifest(target: TargetFile | None, manifest: bytes) -> None:
 def _taken(path: Path) -> MeshError:
     return MeshError(
         ErrorCode.ALREADY_EXISTS,
-        f"{escape(str(path))} is there already and was left as it is. Choose another name, or give --force.",
+        f"{path} is there already and was left as it is. Choose another name, or give --force.",
     )
 
 
@@ -233,5 +232,5 @@ def _troubles(path: Path) -> Iterator[None]:
         )
         raise MeshError(
             ErrorCode.UNAVAILABLE,
-            f"{escape(str(path))} cannot be written: {error.strerror}. Nothing of the export was kept. {advice}.",
+            f"{path} cannot be written: {error.strerror}. Nothing of the export was kept. {advice}.",
         ) from error

@@ -17,7 +17,6 @@ from opentelemetry.proto.common.v1 import common_pb2 as common
 from opentelemetry.proto.logs.v1 import logs_pb2 as logs
 
 from node.core.errors import ErrorCode, MeshError
-from node.core.escape import escape
 from node.core.export_otlp import SCOPE, Attribute, LogRecord, log_record
 from node.core.export_record import Record
 from node.export_files import TargetFile, publish_manifest
@@ -118,7 +117,7 @@ class OtlpSink:
         if status != 200:
             raise MeshError(
                 ErrorCode.UNAVAILABLE,
-                f"{escape(self._endpoint.shown)} refused {count} log records with HTTP status {status}{_said(answer)}. "
+                f"{self._endpoint.shown} refused {count} log records with HTTP status {status}{_said(answer)}. "
                 f"{self.accepted} were accepted before; go on with --from-seq once that is mended.",
                 {"status": status, "accepted": self.accepted},
             )
@@ -134,11 +133,11 @@ class OtlpSink:
         except ValueError:
             # Some answer 200 with a body of their own.
             return
-        refused, words = told.rejected_log_records, escape(told.error_message[:_WORDS])
+        refused, words = told.rejected_log_records, told.error_message[:_WORDS]
         if refused:
             raise MeshError(
                 ErrorCode.UNAVAILABLE,
-                f"{escape(self._endpoint.shown)} refused {refused} of {count} log records"
+                f"{self._endpoint.shown} refused {refused} of {count} log records"
                 f"{f': {words}' if words else ''}. {self.accepted} were accepted before these, and nothing was sent "
                 "after. Mend what it complains of, then go on with --from-seq.",
                 {"refused": refused, "accepted": self.accepted + count - refused},
@@ -160,7 +159,7 @@ class OtlpSink:
             except ssl.SSLCertVerificationError as error:
                 raise MeshError(
                     ErrorCode.UNAUTHENTICATED,
-                    f"{escape(self._endpoint.shown)} did not prove who it is: {error.verify_message}. Nothing was "
+                    f"{self._endpoint.shown} did not prove who it is: {error.verify_message}. Nothing was "
                     "handed over. If it has a certificate of your own authority, give that with --ca FILE.",
                 ) from error
             except (OSError, http.client.HTTPException) as error:
@@ -176,7 +175,7 @@ class OtlpSink:
                 await self._pause(wait_s)
         raise MeshError(
             ErrorCode.UNAVAILABLE,
-            f"{escape(self._endpoint.shown)} did not take a batch in {_TRIES} tries ({escape(failure)}). "
+            f"{self._endpoint.shown} did not take a batch in {_TRIES} tries ({failure}). "
             f"{self.accepted} log records were accepted before; go on with --from-seq later.",
             {"accepted": self.accepted},
         )
@@ -219,7 +218,7 @@ def endpoint_of(url: str, context: ssl.SSLContext, headers: tuple[tuple[str, str
     if parts.scheme not in {"http", "https"} or not host or parts.fragment:
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
-            f"{escape(url[:200])!r} is no endpoint. Write one like https://otel.example.org:4318/v1/logs.",
+            f"{url[:200]!r} is no endpoint. Write one like https://otel.example.org:4318/v1/logs.",
         )
     if parts.username is not None or parts.password is not None:
         raise MeshError(
@@ -230,7 +229,7 @@ def endpoint_of(url: str, context: ssl.SSLContext, headers: tuple[tuple[str, str
     if parts.scheme == "http" and host not in {"localhost", "::1"} and not host.startswith("127."):
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
-            f"The timeline does not go to {escape(host)} in clear. Use https://, or a receiver on this machine.",
+            f"The timeline does not go to {host} in clear. Use https://, or a receiver on this machine.",
         )
     path = (parts.path if parts.path not in {"", "/"} else "/v1/logs") + (f"?{parts.query}" if parts.query else "")
     return Endpoint(
@@ -271,4 +270,4 @@ def _said(answer: bytes) -> str:
         words = answer[:_WORDS].decode("utf-8").strip()
     except UnicodeDecodeError:
         return ""
-    return f" ({escape(words)})" if words and words.isprintable() else ""
+    return f" ({words})" if words and words.isprintable() else ""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
-from node.core.escape import escape
 from node.core.export_record import Record
 from node.core.export_syslog import Header, frames
 from node.export_files import TargetFile, publish_manifest
@@ -25,15 +24,11 @@ _CLOSE_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receiver:
-    """Where to: a host whose certificate must have that name, proven by the system's authorities or those in `ca`.
-
-    `cert` is a file with a certificate and its key, for receivers which ask who is calling.
-    """
+    """Where to: a host whose certificate must have that name."""
 
     host: str
     port: int
-    ca: Path | None = None
-    cert: Path | None = None
+    context: ssl.SSLContext
 
     @property
     def shown(self) -> str:
@@ -42,16 +37,20 @@ class Receiver:
 
 
 def tls_context(ca: Path | None, cert: Path | None = None) -> ssl.SSLContext:
-    """TLS 1.2 or later, the other end's certificate checked; INVALID_ARGUMENT for files that hold none."""
+    """TLS 1.2 or later, the other end proven by the system's authorities or those in `ca`.
+
+    `cert` is a file with a certificate and its key, for receivers which ask who is calling. INVALID_ARGUMENT for files
+    that hold no such thing.
+    """
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))
         if cert is not None:
             context.load_cert_chain(str(cert))
     except (OSError, ValueError) as error:
-        named = " or ".join(escape(str(path)) for path in (ca, cert) if path is not None)
+        named = " or ".join(str(path) for path in (ca, cert) if path is not None)
         raise MeshError(
             ErrorCode.INVALID_ARGUMENT,
-            f"{named} cannot be used for TLS: {escape(str(error))}. Give files with certificates in PEM form.",
+            f"{named} cannot be used for TLS: {error}. Give files with certificates in PEM form.",
         ) from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
@@ -78,22 +77,21 @@ class SyslogSink:
     async def open(self) -> None:
         """Connects. UNAUTHENTICATED when the certificate does not prove the host, UNAVAILABLE when nobody answers."""
         to = self._receiver
-        context = tls_context(to.ca, to.cert)
         if self._manifest is not None:
             self._manifest.open()
         try:
             async with asyncio.timeout(_CONNECT_S):
-                self._streams = await asyncio.open_connection(to.host, to.port, ssl=context, server_hostname=to.host)
+                self._streams = await asyncio.open_connection(to.host, to.port, ssl=to.context, server_hostname=to.host)
         except ssl.SSLCertVerificationError as error:
             raise MeshError(
                 ErrorCode.UNAUTHENTICATED,
-                f"{escape(to.shown)} did not prove that it is {escape(to.host)}: {error.verify_message}. Nothing was "
+                f"{to.shown} did not prove that it is {to.host}: {error.verify_message}. Nothing was "
                 "handed over. If it has a certificate of your own authority, give that with --ca FILE.",
             ) from error
         except (OSError, TimeoutError) as error:
             raise MeshError(
                 ErrorCode.UNAVAILABLE,
-                f"No syslog receiver with TLS answers at {escape(to.shown)} ({_why(error)}). Nothing was handed over.",
+                f"No syslog receiver with TLS answers at {to.shown} ({_why(error)}). Nothing was handed over.",
             ) from error
 
     async def add(self, record: Record) -> None:
@@ -154,7 +152,7 @@ class SyslogSink:
     def _lost(self, error: Exception) -> MeshError:
         return MeshError(
             ErrorCode.UNAVAILABLE,
-            f"The connection to {escape(self._receiver.shown)} was lost ({_why(error)}) after up to {self.messages} "
+            f"The connection to {self._receiver.shown} was lost ({_why(error)}) after up to {self.messages} "
             "messages. Syslog confirms nothing, so only the receiver can say which of them arrived: look there, then "
             "go on with --from-seq.",
             {"messages": self.messages},
@@ -164,4 +162,4 @@ class SyslogSink:
 def _why(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "it took too long"
-    return escape(error.strerror or str(error)) if isinstance(error, OSError) else type(error).__name__
+    return error.strerror or str(error) if isinstance(error, OSError) else type(error).__name__

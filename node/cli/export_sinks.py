@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from node.cli.text import one_line
 from node.core.canonical import JsonValue
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_record import MICRO, Format, Record, line_of
@@ -74,7 +73,11 @@ class Choices:
         """Where it goes, for a person to read."""
         if self.to_stdout:
             return "standard output"
-        return str(self.output) if self.output is not None else self.to or self.endpoint or ""
+        if self.output is not None:
+            return str(self.output)
+        # What stands in the other parts of an endpoint may be nobody else's to know.
+        scheme, _, rest = (self.endpoint or "").partition("://")
+        return self.to or f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
 
     @property
     def file_name(self) -> str | None:
@@ -163,12 +166,13 @@ class _Ocsf:
 
 def _syslog(choices: Choices, manifest: TargetFile | None) -> Sink:
     from node.core.export_syslog import DEFAULT_PORT, ENTERPRISE, Header
-    from node.export_syslog import Receiver, SyslogSink
+    from node.export_syslog import Receiver, SyslogSink, tls_context
     from node.version import VERSION
 
     host, port = _host_and_port(choices.to or "", DEFAULT_PORT)
     header = Header(hostname=socket.gethostname(), version=VERSION, enterprise=choices.enterprise or ENTERPRISE)
-    return SyslogSink(Receiver(host=host, port=port, ca=choices.ca, cert=choices.cert), header, manifest)
+    receiver = Receiver(host=host, port=port, context=tls_context(choices.ca, choices.cert))
+    return SyslogSink(receiver, header, manifest)
 
 
 def _otlp(choices: Choices, manifest: TargetFile | None) -> Sink:
@@ -213,7 +217,7 @@ def _host_and_port(text: str, default: int) -> tuple[str, int]:
         sound = True
     port = int(given) if given.isascii() and given.isdigit() and len(given) < 6 else default
     if not host or not sound or (given and not given.isdigit()) or not 0 < port < 65_536 or ":" in given:
-        raise _misused(f"{one_line(text)!r} is no receiver. Write HOST:PORT, such as siem.example.org:6514")
+        raise _misused(f"{text!r} is no receiver. Write HOST:PORT, such as siem.example.org:6514")
     return host, port
 
 
@@ -222,13 +226,13 @@ def _headers(path: Path) -> tuple[tuple[str, str], ...]:
     try:
         data = path.read_bytes()[:_HEADER_BYTES]
     except OSError as error:
-        raise _misused(f"{one_line(str(path))} cannot be read: {error.strerror}") from error
+        raise _misused(f"{path} cannot be read: {error.strerror}") from error
     found: list[tuple[str, str]] = []
     for number, line in enumerate(data.decode("ascii", "replace").splitlines(), start=1):
         name, colon, value = line.partition(":")
         sound = colon and name.strip() and name.strip().replace("-", "").isalnum() and value.strip().isprintable()
         if line.strip() and not (sound and "\ufffd" not in line):
-            raise _misused(f"Line {number} of {one_line(str(path))} is no header. Write `Name: value`, a line each")
+            raise _misused(f"Line {number} of {path} is no header. Write `Name: value`, a line each")
         if line.strip():
             found.append((name.strip(), value.strip()))
     return tuple(found)

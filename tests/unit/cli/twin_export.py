@@ -8,6 +8,8 @@ from google.protobuf.message import Message as WireMessage
 
 from node.core import merkle, timeline
 from node.core.canonical import JsonValue
+from node.core.errors import ErrorCode, MeshError
+from node.errmap import MEANINGS, TRAILER, encode
 from node.grpc_setup import grpc
 from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import LocalServiceServicer
@@ -53,5 +55,9 @@ class ExportTwin(LocalServiceServicer):
     def ProveRow(self, request, context):  # noqa: N802
         self._take(request, context)
         leaves = [row.leaf for row in self.timeline.stored]
+        if len(leaves) < request.size:
+            lost = MeshError(ErrorCode.UNAVAILABLE, "The timeline no longer has what proves it.")
+            context.set_trailing_metadata(((TRAILER, encode(lost)),))
+            context.abort(MEANINGS[lost.code].grpc, lost.message)
         path = merkle.inclusion_proof(merkle.subtrees_of(leaves), request.seq, request.size)
         return pb.ProveRowResponse(leaf=leaves[request.seq], path=path)
