@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from node.codec_values import known, wire_text
 from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
 from node.core.export_record import Format, Step
@@ -55,7 +57,20 @@ def row_to_wire(row: StoredRow | TimelineRowView) -> pb.ReadTimelineResponse:
 
 
 def row_from_wire(wire: pb.ReadTimelineResponse) -> TimelineRowView:
-    return TimelineRowView(seq=wire.seq, data=wire.data, leaf=wire.leaf, side=tuple(sorted(wire.side.items())))
+    return TimelineRowView(
+        seq=wire.seq,
+        data=wire.data,
+        leaf=wire.leaf,
+        side=tuple(sorted(wire.side.items())),
+        salts=tuple(sorted(wire.salts.items())),
+    )
+
+
+def batch_to_wire(rows: Sequence[StoredRow], salts: Mapping[int, Mapping[str, bytes]]) -> pb.ReadTimelineResponse:
+    batch = pb.ReadTimelineResponse(rows=[row_to_wire(row) for row in rows])
+    for wire in batch.rows:
+        wire.salts.update(salts.get(wire.seq, {}))
+    return batch
 
 
 def verify_to_wire(step: VerifyProgress) -> pb.VerifyTimelineResponse:

@@ -24,7 +24,7 @@ _LAST_WORD_S: Final = 5.0
 class Source(Protocol):
     """The node, as an export needs it: see LocalClient."""
 
-    def timeline(self, wanted: RowFilter, *, follow: bool = False) -> AsyncGenerator[TimelineRowView, None]: ...
+    def exported(self, wanted: RowFilter, *, salts: bool = False) -> AsyncGenerator[TimelineRowView, None]: ...
     async def record_export(self, note: ExportNote) -> Recorded: ...
     async def prove_row(self, log: str, seq: int, size: int) -> Proof: ...
 
@@ -120,7 +120,7 @@ class Run:
         wish, standing = self._wish, recorded.standing
         await self._sink.open()
         leaf = b""
-        async with aclosing(node.timeline(wish.wanted)) as rows:
+        async with aclosing(node.exported(wish.wanted, salts=wish.format is Format.JSONL)) as rows:
             async for row in rows:
                 if row.seq >= standing.size:
                     # Written after the export began; its standing says nothing about these.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -51,6 +52,16 @@ class Exports:
     async def prove(self, log: str, seq: int, size: int) -> Proof:
         """That row `seq` is in the tree of the log's first `size` rows. INVALID_ARGUMENT for more than it has."""
         return await self._store.read(partial(_prove, origin=log, seq=seq, size=size))
+
+    async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
+        """By row and field, what the commitments to its texts were made with; of erased texts there is none."""
+        return await self._store.read(partial(_salts, origin=log, seqs=seqs))
+
+
+def _salts(reader: Reader, *, origin: str, seqs: Sequence[int]) -> dict[int, dict[str, bytes]]:
+    log = _log_of(reader, origin)
+    # One row at a time: those that are wanted may be far apart.
+    return {seq: {side.field: side.salt for side in reader.sides(seq, seq + 1, log.id)} for seq in seqs}
 
 
 def _prove(reader: Reader, *, origin: str, seq: int, size: int) -> Proof:

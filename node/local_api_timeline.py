@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from google.protobuf.message import Message as WireMessage
 
 from node import codec_timeline as codec
 from node.grpc_setup import grpc
 from node.local_door import Door
-from node.ports_timeline import Audit, Exports
+from node.ports_timeline import Audit, Exports, RowFilter, StoredRow
 from node.wire.v1 import local_pb2 as pb
 
-R = TypeVar("R", bound=WireMessage)
+R = TypeVar("R")
 T = TypeVar("T")
+
+# A message is far smaller than a client takes, even when texts of its last row are long.
+_BATCH_ROWS = 200
+_BATCH_BYTES = 262_144
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,27 @@ class TimelineApi:
 
     def _read(self, asked: pb.ReadTimelineRequest) -> AsyncGenerator[pb.ReadTimelineResponse, None]:
         wanted = codec.row_filter_from_wire(asked)
+        if asked.batches:
+            return self._batches(wanted, salted=asked.salts)
         return _translated(self.audit.rows(wanted, follow=asked.follow), codec.row_to_wire)
+
+    async def _batches(self, wanted: RowFilter, *, salted: bool) -> AsyncGenerator[pb.ReadTimelineResponse, None]:
+        """All rows that there are, many in each message."""
+        batch: list[StoredRow] = []
+        size = 0
+        async with aclosing(_translated(self.audit.rows(wanted, follow=False), lambda row: row)) as rows:
+            async for row in rows:
+                batch.append(row)
+                size += len(row.data) + sum(len(text) for _, text in row.side)
+                if len(batch) >= _BATCH_ROWS or size >= _BATCH_BYTES:
+                    yield await self._batch(batch, wanted.log, salted=salted)
+                    batch, size = [], 0
+        if batch:
+            yield await self._batch(batch, wanted.log, salted=salted)
+
+    async def _batch(self, rows: Sequence[StoredRow], log: str, *, salted: bool) -> pb.ReadTimelineResponse:
+        salts = await self.exports.salts(log, [row.seq for row in rows]) if salted else {}
+        return codec.batch_to_wire(rows, salts)
 
     def _verify(self, _asked: pb.VerifyTimelineRequest) -> AsyncGenerator[pb.VerifyTimelineResponse, None]:
         return _translated(self.audit.verify(), codec.verify_to_wire)

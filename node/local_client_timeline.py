@@ -24,6 +24,19 @@ class TimelineCalls:
             async for wire in wires:
                 yield codec.row_from_wire(wire)
 
+    async def exported(self: Asks, wanted: RowFilter, *, salts: bool = False) -> AsyncGenerator[TimelineRowView, None]:
+        """All timeline rows that there are, in order, for whoever takes many; with the `salts` of their texts."""
+
+        def request() -> pb.ReadTimelineRequest:
+            asked = codec.row_filter_to_wire(wanted, follow=False)
+            asked.batches, asked.salts = True, salts
+            return asked
+
+        async with aclosing(self._stream(self._stub.ReadTimeline, request)) as wires:
+            async for wire in wires:
+                for row in wire.rows:
+                    yield codec.row_from_wire(row)
+
     async def verify_timeline(self: Asks) -> AsyncGenerator[VerifyView, None]:
         """Verify the whole timeline: views of the progress, then one with the result."""
         async with aclosing(self._stream(self._stub.VerifyTimeline, pb.VerifyTimelineRequest)) as wires:

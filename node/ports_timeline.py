@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,6 +93,9 @@ class Exports(Protocol):
 
     async def record(self, note: ExportNote) -> Recorded: ...
     async def prove(self, log: str, seq: int, size: int) -> Proof: ...
+    async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
+        """By row and field, what the commitments to its texts were made with."""
+        ...
 
 
 class TimelineReader(Protocol):

@@ -36,11 +36,14 @@ class Near:
         self.asked: list[ExportNote] = []
         self._each = each
 
-    async def timeline(self, wanted: RowFilter, *, follow: bool = False) -> AsyncGenerator[TimelineRowView, None]:
-        async with aclosing(self.mesh.audit.rows(wanted, follow=follow)) as rows:  # type: ignore[type-var]
+    async def exported(self, wanted: RowFilter, *, salts: bool = False) -> AsyncGenerator[TimelineRowView, None]:
+        async with aclosing(self.mesh.audit.rows(wanted, follow=False)) as rows:  # type: ignore[type-var]
             async for row in rows:
                 self._each(row.seq)
-                yield TimelineRowView(seq=row.seq, data=row.data, leaf=row.leaf, side=row.side)
+                salted = await self.exports.salts(wanted.log, [row.seq]) if salts else {row.seq: {}}
+                yield TimelineRowView(
+                    seq=row.seq, data=row.data, leaf=row.leaf, side=row.side, salts=tuple(salted[row.seq].items())
+                )
 
     async def record_export(self, note: ExportNote) -> Recorded:
         self.asked.append(note)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
 
 
@@ -11,6 +13,7 @@ class Noted:
     def __init__(self) -> None:
         self.notes: list[ExportNote] = []
         self.proven: list[tuple[str, int, int]] = []
+        self.salted: list[tuple[str, tuple[int, ...]]] = []
 
     async def record(self, note: ExportNote) -> Recorded:
         self.notes.append(note)
@@ -20,3 +23,7 @@ class Noted:
     async def prove(self, log: str, seq: int, size: int) -> Proof:
         self.proven.append((log, seq, size))
         return Proof(seq=seq, size=size, leaf=b"\x01" * 32, path=(b"\x02" * 32, b"\x03" * 32))
+
+    async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
+        self.salted.append((log, tuple(seqs)))
+        return {seq: {"title": bytes([seq]) * 16} for seq in seqs}

@@ -74,7 +74,7 @@ class Choices:
         if self.to_stdout:
             return "standard output"
         if self.output is not None:
-            return str(self.output)
+            return str(self.output.absolute())
         # What stands in the other parts of an endpoint may be nobody else's to know.
         scheme, _, rest = (self.endpoint or "").partition("://")
         return self.to or f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"

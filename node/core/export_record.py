@@ -114,6 +114,7 @@ class Record:
     data: bytes
     leaf: bytes
     side: Mapping[str, str]
+    salts: Mapping[str, bytes]
     fields: Mapping[str, JsonValue] | None
     log: str
 
@@ -178,7 +179,15 @@ def record_of(view: TimelineRowView, log: str) -> Record:
         fields = decode(view.data)
     except MeshError:
         fields = None
-    return Record(seq=view.seq, data=view.data, leaf=view.leaf, side=dict(view.side), fields=fields, log=log)
+    return Record(
+        seq=view.seq,
+        data=view.data,
+        leaf=view.leaf,
+        side=dict(view.side),
+        salts=dict(view.salts),
+        fields=fields,
+        log=log,
+    )
 
 
 def ascii_json(value: JsonValue) -> str:
@@ -189,12 +198,14 @@ def ascii_json(value: JsonValue) -> str:
 def line_of(record: Record) -> bytes:
     r"""A line of JSON with the row's exact bytes under `row` (`damaged`, in hex, when they are no row), ended by LF.
 
-    `leaf` is the SHA-256 of a zero byte and those bytes (RFC 6962); `side` holds the texts that are not erased.
+    `leaf` is the SHA-256 of a zero byte and those bytes (RFC 6962). `side` holds the texts that are not erased; with
+    their `salts`, in hex, the row's commitments to them can be checked.
     """
     head = f'{{"seq":{record.seq},"leaf":"{record.leaf.hex()}",'
     # The bytes of a row are ASCII JSON without a line end: they were compared with what its values are written as.
     body = f'"damaged":"{record.data.hex()}"' if record.fields is None else f'"row":{record.data.decode("ascii")}'
-    return f'{head}{body},"side":{ascii_json(dict(record.side))}}}\n'.encode("ascii")
+    salts = f',"salts":{ascii_json({name: salt.hex() for name, salt in record.salts.items()})}' if record.salts else ""
+    return f'{head}{body},"side":{ascii_json(dict(record.side))}{salts}}}\n'.encode("ascii")
 
 
 def utc_text(us: int | None) -> str:

@@ -19,6 +19,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import ExportNote
 from node.core.export_record import Format, Record, Step, line_of
 from node.core.merkle import TILE_WIDTH
+from node.core.timeline import commitment
 from node.core.timeline_check import Verifier
 from node.export_files import MANIFEST_SUFFIX
 from node.exports import subtree_root
@@ -53,6 +54,10 @@ async def test_an_export_verifies_by_itself_and_its_manifest_proves_it(tmp_path:
             verifier.feed(row["seq"], canonical.dump(row["row"]), bytes.fromhex(row["leaf"]))
         assert verifier.finish().ok
         assert rows[5]["side"] == {"title": "title 5"}
+        for row in rows:
+            assert {
+                name: commitment(bytes.fromhex(row["salts"][name]), text) for name, text in row["side"].items()
+            } == row["row"].get("side", {})
 
         assert manifest.proven
         assert told["last_row_proven"] is True

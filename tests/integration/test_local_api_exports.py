@@ -10,6 +10,7 @@ from node.codec_timeline import export_note_from_wire
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import ExportNote
 from node.core.export_record import Format, Step
+from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins import HOSTILE, Node, played, refusal
 
@@ -40,6 +41,25 @@ async def test_what_no_field_holds_is_refused_before_anything_is_written(tmp_pat
         error = await refusal(client.record_export(ExportNote(step=Step.BEGUN, format=Format.CSV, first=-1)))
         assert error.code is ErrorCode.INVALID_ARGUMENT
         assert node.noted.notes == []
+
+
+@played
+async def test_rows_come_in_batches_with_the_salts_of_their_texts(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    for seq in range(5, 450):
+        node.log.stored.append(node.log.row(seq % 250))
+    async with node.up() as client:
+        wanted = RowFilter(log="local/n/1", engine="x")
+        found = [row async for row in client.exported(wanted, salts=True)]
+        assert node.log.wanted == [wanted]
+        assert [(row.data, row.leaf, row.side) for row in found] == [
+            (row.data, row.leaf, row.side) for row in node.log.stored
+        ]
+        assert [row.salts for row in found] == [(("title", bytes([row.seq]) * 16),) for row in found]
+        assert [(log, len(seqs)) for log, seqs in node.noted.salted] == [("local/n/1", n) for n in (200, 200, 50)]
+        plain = [row async for row in client.exported(wanted)]
+        assert [row.salts for row in plain] == [()] * 450
+        assert len(node.noted.salted) == 3
 
 
 @pytest.mark.parametrize(("step", "form"), [("begun", "xml"), ("", "csv"), ("BEGUN", "csv")])

@@ -498,7 +498,7 @@ class WaitExchangeResponse(_message.Message):
     def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., timed_out: _Optional[bool] = ..., remaining: _Optional[int] = ...) -> None: ...
 
 class ReadTimelineRequest(_message.Message):
-    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail", "log")
+    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail", "log", "batches", "salts")
     FROM_SEQ_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
@@ -511,6 +511,8 @@ class ReadTimelineRequest(_message.Message):
     UNTIL_US_FIELD_NUMBER: _ClassVar[int]
     TAIL_FIELD_NUMBER: _ClassVar[int]
     LOG_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    SALTS_FIELD_NUMBER: _ClassVar[int]
     from_seq: int
     limit: int
     follow: bool
@@ -523,10 +525,12 @@ class ReadTimelineRequest(_message.Message):
     until_us: int
     tail: bool
     log: str
-    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ..., log: _Optional[str] = ...) -> None: ...
+    batches: bool
+    salts: bool
+    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ..., log: _Optional[str] = ..., batches: _Optional[bool] = ..., salts: _Optional[bool] = ...) -> None: ...
 
 class ReadTimelineResponse(_message.Message):
-    __slots__ = ("seq", "data", "leaf", "side")
+    __slots__ = ("seq", "data", "leaf", "side", "rows", "salts")
     class SideEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -534,15 +538,26 @@ class ReadTimelineResponse(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class SaltsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
     SEQ_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     LEAF_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    SALTS_FIELD_NUMBER: _ClassVar[int]
     seq: int
     data: bytes
     leaf: bytes
     side: _containers.ScalarMap[str, str]
-    def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    rows: _containers.RepeatedCompositeFieldContainer[ReadTimelineResponse]
+    salts: _containers.ScalarMap[str, bytes]
+    def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ..., rows: _Optional[_Iterable[_Union[ReadTimelineResponse, _Mapping]]] = ..., salts: _Optional[_Mapping[str, bytes]] = ...) -> None: ...
 
 class RecordExportRequest(_message.Message):
     __slots__ = ("step", "export", "format", "destination", "filter", "log", "first", "next", "count", "bytes", "sha256", "reason")

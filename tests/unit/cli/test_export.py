@@ -139,7 +139,7 @@ def test_filters_and_the_log_reach_the_node_and_the_manifest(helio, node, rows, 
     asked = node.last(pb.ReadTimelineRequest)
     assert asked == pb.ReadTimelineRequest(
         from_seq=3, limit=5, tail=True, engine="agent.request", decision="withheld", session="sssssssssssssss2",
-        exchange="rqqqqqqq", log="local/twin/1",
+        exchange="rqqqqqqq", log="local/twin/1", batches=True, salts=True,
     )  # fmt: skip
     told = json.loads((tmp_path / "x.manifest.json").read_text())
     assert told["filter"] == {

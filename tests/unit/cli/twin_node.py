@@ -276,6 +276,10 @@ class TwinNode(MirrorTwin, ExportTwin):
 
     def ReadTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
+        if request.batches:
+            for at in range(0, len(self.timeline.stored), 7):
+                yield pb.ReadTimelineResponse(rows=self.timeline.stored[at : at + 7])
+            return
         yield from self.timeline.stored
         if request.follow and not self.stops:
             hold(context, None)
