@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Final
 
 from node.codec_values import known, wire_text
+from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
+from node.core.export_record import Format, Step
 from node.core.retention import Doubt
 from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned
 from node.core.timeline_overview import Overview
@@ -93,7 +96,20 @@ def row_to_wire(row: StoredRow | TimelineRowView) -> pb.ReadTimelineResponse:
 
 
 def row_from_wire(wire: pb.ReadTimelineResponse) -> TimelineRowView:
-    return TimelineRowView(seq=wire.seq, data=wire.data, leaf=wire.leaf, side=tuple(sorted(wire.side.items())))
+    return TimelineRowView(
+        seq=wire.seq,
+        data=wire.data,
+        leaf=wire.leaf,
+        side=tuple(sorted(wire.side.items())),
+        salts=tuple(sorted(wire.salts.items())),
+    )
+
+
+def batch_to_wire(rows: Sequence[StoredRow], salts: Mapping[int, Mapping[str, bytes]]) -> pb.ReadTimelineResponse:
+    batch = pb.ReadTimelineResponse(rows=[row_to_wire(row) for row in rows])
+    for wire in batch.rows:
+        wire.salts.update(salts.get(wire.seq, {}))
+    return batch
 
 
 def logs_to_wire(logs: tuple[LogInfo, ...]) -> pb.ListTimelineLogsResponse:
@@ -246,3 +262,70 @@ def erase_step_to_wire(step: EraseStep) -> pb.EraseTimelineResponse:
 
 def erase_from_wire(wire: pb.EraseTimelineResponse) -> EraseView:
     return EraseView(seq=wire.seq, size=wire.size, found=wire.found, erased=wire.erased)
+
+
+def export_note_to_wire(note: ExportNote) -> pb.RecordExportRequest:
+    """ValueError when a number does not fit its field."""
+    return pb.RecordExportRequest(
+        step=note.step.value,
+        export=note.export,
+        format=note.format.value,
+        destination=wire_text(note.destination),
+        filter=wire_text(note.wanted),
+        log=note.log,
+        first=note.first,
+        next=note.next,
+        count=note.count,
+        bytes=note.bytes,
+        sha256=note.sha256,
+        reason=note.reason,
+    )
+
+
+def export_note_from_wire(wire: pb.RecordExportRequest) -> ExportNote:
+    """UNSUPPORTED for a step or a format that this version does not know."""
+    return ExportNote(
+        step=known(Step, wire.step),
+        export=wire.export,
+        format=known(Format, wire.format),
+        destination=wire.destination,
+        wanted=wire.filter,
+        log=wire.log,
+        first=wire.first,
+        next=wire.next,
+        count=wire.count,
+        bytes=wire.bytes,
+        sha256=wire.sha256,
+        reason=wire.reason,
+    )
+
+
+def recorded_to_wire(recorded: Recorded) -> pb.RecordExportResponse:
+    return pb.RecordExportResponse(
+        export=recorded.export,
+        seq=recorded.seq,
+        origin=recorded.standing.origin,
+        size=recorded.standing.size,
+        root=recorded.standing.root,
+        first_kept=recorded.standing.first_kept,
+        checkpoint=recorded.standing.checkpoint,
+    )
+
+
+def recorded_from_wire(wire: pb.RecordExportResponse) -> Recorded:
+    standing = Standing(
+        origin=wire.origin,
+        size=wire.size,
+        root=wire.root,
+        first_kept=wire.first_kept,
+        checkpoint=wire.checkpoint,
+    )
+    return Recorded(export=wire.export, seq=wire.seq, standing=standing)
+
+
+def proof_to_wire(proof: Proof) -> pb.ProveRowResponse:
+    return pb.ProveRowResponse(leaf=proof.leaf, path=proof.path)
+
+
+def proof_from_wire(wire: pb.ProveRowResponse, seq: int, size: int) -> Proof:
+    return Proof(seq=seq, size=size, leaf=wire.leaf, path=tuple(wire.path))

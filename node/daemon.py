@@ -100,7 +100,11 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             sessions=parts.sessions,
             people=People(parts.exchanges),
             timeline=TimelineApi(
-                audit=parts.audit, proofs=parts.proofs, retention=parts.upkeep.retention, erasures=parts.upkeep.erasures
+                audit=parts.audit,
+                exports=parts.exports,
+                proofs=parts.proofs,
+                retention=parts.upkeep.retention,
+                erasures=parts.upkeep.erasures,
             ),
             overview=parts,
             limits=parts.limits,

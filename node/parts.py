@@ -31,6 +31,7 @@ from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
 from node.exchanges import Exchanges
+from node.exports import Exports
 from node.files import Files
 from node.grounds import Grounds
 from node.hook_events import HookEvents
@@ -127,6 +128,7 @@ class Parts:
     checkpoints: Checkpoints
     proofs: Proofs
     upkeep: Upkeep
+    exports: Exports
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -362,6 +364,7 @@ async def build(
             checkpoints=checkpoints,
             proofs=proofs,
             upkeep=upkeep,
+            exports=Exports(store=store, ledger=ledger),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.log_key import KnownKey, LogKey, LogSigner
 from node.core.retention import Doubt, Range
 from node.core.timeline import Head, Row
@@ -182,6 +183,16 @@ class LogKeyKeeper(Protocol):
         ...
 
     def remember(self, log: str, first: int, key: LogKey) -> None: ...
+
+
+class Exports(Protocol):
+    """Writes the rows about exports, and proves what they hold."""
+
+    async def record(self, note: ExportNote) -> Recorded: ...
+    async def prove(self, log: str, seq: int, size: int) -> Proof: ...
+    async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
+        """By row and field, what the commitments to its texts were made with."""
+        ...
 
 
 class TimelineReader(Protocol):

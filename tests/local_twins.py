@@ -49,6 +49,7 @@ from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
 from tests.local_twins_proof import Proving
 from tests.local_twins_retention import Erasing, Pruning
+from tests.local_twins_timeline import Noted
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -348,6 +349,7 @@ class Node:
         self.log = Log()
         self.proofs = Proving()
         self.pruning, self.erasing = Pruning(), Erasing()
+        self.noted = Noted()
         self.glance = Glance(home)
         self.questions = Questions()
         self.places = Places()
@@ -362,7 +364,9 @@ class Node:
             store=self.books,
             sessions=self.desk,
             people=self.person,
-            timeline=TimelineApi(audit=self.log, proofs=self.proofs, retention=self.pruning, erasures=self.erasing),
+            timeline=TimelineApi(
+                audit=self.log, exports=self.noted, proofs=self.proofs, retention=self.pruning, erasures=self.erasing
+            ),
             overview=self.glance,
             limits=limits or Limits(),
             entropy=os.urandom,
@@ -397,10 +401,9 @@ class Node:
 @asynccontextmanager
 async def stranger(node: Node, *options: tuple[str, int]) -> AsyncIterator[aio.Channel]:
     """A program which speaks gRPC to the node's socket, but is not our client."""
-    async with aio.insecure_channel(
-        unix_target(node.socket), options=[("grpc.use_local_subchannel_pool", 1), *options]
-    ) as c:
-        yield c
+    alone = ("grpc.use_local_subchannel_pool", 1)
+    async with aio.insecure_channel(unix_target(node.socket), options=[alone, *options]) as channel:
+        yield channel
 
 
 async def refusal(call: Awaitable[object]) -> MeshError:

@@ -14,6 +14,7 @@ from node.cli.bundle_command import bundle_command, proof_command
 from node.cli.command import ExampleGroup, examples
 from node.cli.connection import on_node
 from node.cli.console import Console
+from node.cli.export_command import export_command
 from node.cli.options import json_option
 from node.cli.retention_command import erase_command, prune_command
 from node.cli.text import fold
@@ -195,6 +196,6 @@ def _say_the_rest(tell: _Tell, wanted: RowFilter, wish: _Wish) -> None:
 
 for _command in (
     *(verify_command, overview_command, logs_command, bundle_command, proof_command),
-    *(prune_command, erase_command),
+    *(prune_command, erase_command, export_command),
 ):
     timeline_command.add_command(_command)

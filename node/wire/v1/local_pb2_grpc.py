@@ -165,6 +165,16 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.FromString,
                 _registered_method=True)
+        self.RecordExport = channel.unary_unary(
+                '/node.wire.v1.LocalService/RecordExport',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.FromString,
+                _registered_method=True)
+        self.ProveRow = channel.unary_unary(
+                '/node.wire.v1.LocalService/ProveRow',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.FromString,
+                _registered_method=True)
         self.ListApprovals = channel.unary_unary(
                 '/node.wire.v1.LocalService/ListApprovals',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListApprovalsRequest.SerializeToString,
@@ -468,6 +478,20 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RecordExport(self, request, context):
+        """Writes the row of an export that begins or came to its end; how the log stands that is exported.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ProveRow(self, request, context):
+        """Proves that a row is in the tree that its log had at a size.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListApprovals(self, request, context):
         """Decisions that agents ask of the person, newest first.
         """
@@ -761,6 +785,16 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.EraseTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.SerializeToString,
+            ),
+            'RecordExport': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordExport,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.SerializeToString,
+            ),
+            'ProveRow': grpc.unary_unary_rpc_method_handler(
+                    servicer.ProveRow,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.SerializeToString,
             ),
             'ListApprovals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListApprovals,
@@ -1581,6 +1615,60 @@ class LocalService:
             '/node.wire.v1.LocalService/EraseTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordExport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RecordExport',
+            node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ProveRow(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ProveRow',
+            node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.FromString,
             options,
             channel_credentials,
             insecure,

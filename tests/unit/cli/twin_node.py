@@ -22,6 +22,7 @@ from node.platform import paths
 from node.version import VERSION
 from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import add_LocalServiceServicer_to_server
+from tests.unit.cli.twin_export import ExportTwin
 from tests.unit.cli.twin_parts import NOW_US, MirrorTwin, changed, hold
 
 M = TypeVar("M", bound=WireMessage)
@@ -118,7 +119,7 @@ class Rows:
         self.stored.append(wire)
 
 
-class TwinNode(MirrorTwin):
+class TwinNode(MirrorTwin, ExportTwin):
     """Answers with what it holds; `refusal` is raised by the next call instead."""
 
     def __init__(self, home: Path) -> None:
@@ -280,6 +281,10 @@ class TwinNode(MirrorTwin):
 
     def ReadTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
+        if request.batches:
+            for at in range(0, len(self.timeline.stored), 7):
+                yield pb.ReadTimelineResponse(rows=self.timeline.stored[at : at + 7])
+            return
         yield from self.timeline.stored
         if request.follow and not self.stops:
             hold(context, None)
