@@ -163,6 +163,19 @@ def _split(hashes: bytes) -> list[bytes]:
     return [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
 
 
+def _raw(text: Side) -> tuple[int, bytes, bytes, bytes]:
+    """A text as the database hands it to a check."""
+    return text.seq, text.field.encode("utf-8", "surrogateescape"), text.salt, _bytes(text.text)
+
+
+def _bytes(text: str) -> bytes:
+    # The flips make bytes that are no UTF-8; what the log itself holds are half characters.
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
 def pages(log: Log) -> Iterator[Page]:
     """What a node reads of its log, a page at a time."""
     size = max((row.seq + 1 for row in log.rows), default=log.first)
@@ -170,8 +183,8 @@ def pages(log: Log) -> Iterator[Page]:
     while at < size:
         end = min(at + PAGE, size)
         yield Page(
-            rows=[row for row in log.rows if at <= row.seq < end],
-            texts=[text for text in log.texts if at <= text.seq < end],
+            rows=[(row.seq, row.data, row.leaf) for row in log.rows if at <= row.seq < end],
+            texts=sorted(_raw(text) for text in log.texts if at <= text.seq < end),
             checkpoints=sorted((one for one in log.checkpoints if at < one.size <= end), key=lambda one: one.size),
             tiles=log.tiles,
         )

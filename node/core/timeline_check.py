@@ -157,6 +157,7 @@ class Verifier:
     ) -> None:
         start = start or Head.empty(origin)
         self.tree = merkle.Tree(start.size, start.frontier)
+        self._next = start.size
         self.origin = origin
         self.row, self.boot = b"", b""
         self.side: bytes | None = None
@@ -196,13 +197,13 @@ class Verifier:
     def skip(self, height: int, root: bytes, last: bytes) -> None:
         """Before the first row: a complete subtree of 2^height rows that are not here, `last` the last one's leaf."""
         self.tree.add_subtree(height, root)
-        self._first = self.tree.size
+        self._first = self._next = self.tree.size
         self._last = last.hex().encode()
 
     def ends(self, head: Head) -> bool:
         """Whether that is where the rows so far end."""
         last = b"" if head.last is None else head.last.hex().encode()
-        return (head.size, list(head.frontier), last) == (self.tree.size, self.tree.frontier, self._last)
+        return (head.size, head.frontier, last) == (self.tree.size, self.tree.frontier, self._last)
 
     def feed(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
         """Check the next stored row. Returns the first problem so far; rows after it are not looked at."""
@@ -233,9 +234,8 @@ class Verifier:
         )
 
     def _check(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        expected = self.tree.size
-        if seq != expected:
-            return self._misplaced(seq, expected)
+        if seq != self._next:
+            return self._misplaced(seq, self._next)
         leaf = sha256(b"\x00" + data).digest()
         if leaf != stored_leaf:
             return _problem(seq, ProblemCode.EDITED, "its bytes do not have the hash that was stored with them")
@@ -252,6 +252,7 @@ class Verifier:
                 if (prev is not None and prev != self._last) or (prev is None and self._last):
                     return _broken(seq)
                 self.tree.add(leaf)
+                self._next = seq + 1
                 self._last = leaf.hex().encode()
                 self.row, self.side = row, side
                 self._watch_clock(seq, boot, int(ts), int(mono))
@@ -270,6 +271,7 @@ class Verifier:
         elif (header.prev or "").encode() != self._last:
             return _broken(seq)
         self.tree.add(leaf)
+        self._next = seq + 1
         self._last = leaf.hex().encode()
         if isinstance(header, Header):
             side = decode(data).get("side")
@@ -284,7 +286,7 @@ class Verifier:
         return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
 
     def _compare_root(self) -> Problem | None:
-        size = self.tree.size
+        size = self._next
         trusted = self._checkpoints.get(size)
         if trusted is None or trusted == self.tree.root:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from node.core import clock_step, merkle, timeline
 from node.core.errors import ErrorCode, MeshError
@@ -82,6 +82,28 @@ class TimelineReader:
             Side(seq=row["place"] - start, field=_text(row["field"]), salt=bytes(row["salt"]), text=_text(row["body"]))
             for row in rows
         )
+
+    def entries(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes]]:
+        """Rows `first` to `end` - 1 as plain tuples: number, bytes, leaf hash."""
+        base = _base(self._log(log))
+        return self._plain(
+            "SELECT place - ?, data, leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place",
+            (base, base + first, base + end),
+        )
+
+    def salted(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes, bytes]]:
+        """The texts beside rows `first` to `end` - 1 as plain tuples: number, field, salt, text."""
+        base = _base(self._log(log))
+        return self._plain(
+            "SELECT place - ?, CAST(field AS BLOB), salt, CAST(body AS BLOB) FROM timeline_side "
+            "WHERE place >= ? AND place < ? ORDER BY place, field",
+            (base, base + first, base + end),
+        )
+
+    def _plain(self, sql: str, values: tuple[int, ...]) -> list[Any]:
+        cursor = self._db.cursor()
+        cursor.row_factory = None
+        return cursor.execute(sql, values).fetchall()
 
     def size(self) -> int:
         """How many rows the current log claims to have."""
