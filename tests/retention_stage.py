@@ -89,10 +89,16 @@ class Stage:
         await self.store.read(whole)
 
 
-async def opened(path: Path, clocks: Clocks, keep: Keep | None = None, settings: StoreSettings | None = None) -> Stage:
+async def opened(
+    path: Path,
+    clocks: Clocks,
+    keep: Keep | None = None,
+    settings: StoreSettings | None = None,
+    origin: str = ORIGIN,
+) -> Stage:
     """The stage over the file at `path`, as a node that starts has it."""
     store = await SqliteStore.open(
-        path, origin=ORIGIN, row_clock=clocks.row, entropy=CountedEntropy(), settings=settings or StoreSettings()
+        path, origin=origin, row_clock=clocks.row, entropy=CountedEntropy(), settings=settings or StoreSettings()
     )
     keep = keep or Keep()
     unsigned = [False]
