@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _NETWORK = {Format.SYSLOG: "--to HOST:PORT", Format.OTLP: "--endpoint URL"}
 _HEADER_BYTES = 65_536
+_QUARTER_S = 900
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +133,13 @@ def sink_of(choices: Choices) -> Sink:
 
 def local_offset(us: int) -> int:
     """Seconds that this machine's time zone is ahead of UTC at a moment."""
-    ahead = datetime.fromtimestamp(us // MICRO, UTC).astimezone().utcoffset()
+    # Zones change their offset at full quarters of an hour.
+    return _offset_of_quarter(us // (_QUARTER_S * MICRO))
+
+
+@lru_cache(maxsize=1_024)
+def _offset_of_quarter(quarter: int) -> int:
+    ahead = datetime.fromtimestamp(quarter * _QUARTER_S, UTC).astimezone().utcoffset()
     return 0 if ahead is None else int(ahead.total_seconds())
 
 

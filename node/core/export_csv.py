@@ -19,8 +19,7 @@ from node.core.export_record import (
     Record,
     Value,
     ascii_json,
-    local_text,
-    offset_text,
+    local_texts,
     utc_text,
 )
 
@@ -33,12 +32,14 @@ _ESCAPE: Final = re.compile(r"\\(?:\\|x([0-9a-f]{2})|u\{([0-9a-f]{1,6})\})")
 
 _FIRST: Final = ("seq", "time_utc", "utc_offset", "time_local")
 _LAST: Final = ("log", "prev", "leaf", "damaged", "entry", "side", "guarded")
-HEADER: Final = (*_FIRST, *(column.name for column in COLUMNS), *TEXTS, *_LAST)
+_MIDDLE: Final = (*(column.name for column in COLUMNS), *TEXTS)
+HEADER: Final = (*_FIRST, *_MIDDLE, *_LAST)
 
 
 def guarded(text: str) -> tuple[str, bool]:
     """`text` as a cell shows it, and whether an apostrophe was put before it so that it is no formula."""
-    risky = text[:1] in _LEADING or _FORMULA.match(text) is not None
+    # Most cells hold codes and ids.
+    risky = not text[:1].isalnum() and (text[:1] in _LEADING or _FORMULA.match(text) is not None)
     return (GUARD + escape(text) if risky else escape(text)), risky
 
 
@@ -57,10 +58,9 @@ def line(record: Record, offset: Offset) -> bytes:
     when = record.ts_us
     texts = [record.value(column) for column in COLUMNS]
     texts += [record.side.get(name) for name in TEXTS]
-    names = HEADER[len(_FIRST) : -len(_LAST)]
-    cells = [str(record.seq), utc_text(when), offset_text(when, offset), local_text(when, offset)]
+    cells = [str(record.seq), utc_text(when), *local_texts(when, offset)]
     flagged: list[str] = []
-    for name, value in zip(names, texts, strict=True):
+    for name, value in zip(_MIDDLE, texts, strict=True):
         cell, risky = _cell(value)
         cells.append(cell)
         if risky:
@@ -79,15 +79,12 @@ def line(record: Record, offset: Offset) -> bytes:
 
 
 def _cell(value: Value) -> tuple[str, bool]:
-    match value:
-        case None:
-            return "", False
-        case bool():
-            return ("true" if value else "false"), False
-        case int():
-            return str(value), False
-        case str():
-            return guarded(value)
+    # Most cells are empty, and most of the others are codes.
+    if value is None:
+        return "", False
+    if isinstance(value, str):
+        return guarded(value)
+    return (("false", "true")[value] if isinstance(value, bool) else str(value)), False
 
 
 def _line(cells: Sequence[str]) -> bytes:

@@ -32,7 +32,9 @@ _PER_CENT: Final = 10
 _FLAT: Final = (1, "Flat")
 _JCS_FORM: Final = (2, "JCS")
 
-_JCS: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+_JCS: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"), sort_keys=True
+)
 
 
 class Version(StrEnum):

@@ -26,7 +26,9 @@ ALARMING: Final = frozenset({"withheld", "refused", "refused_by_person", "failed
 # What datetime can say in any zone; beyond it a time is the bare number it is.
 _LAST_US: Final = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp()) * MICRO
 
-_ASCII: Final = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
+_ASCII: Final = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":"), sort_keys=True
+)
 
 
 class Format(StrEnum):
@@ -115,7 +117,7 @@ class Record:
     leaf: bytes
     side: Mapping[str, str]
     salts: Mapping[str, bytes]
-    fields: Mapping[str, JsonValue] | None
+    fields: dict[str, JsonValue] | None
     log: str
 
     @property
@@ -136,7 +138,7 @@ class Record:
 
     def at(self, *path: str) -> JsonValue:
         """The value at that place; None where there is none, or the row has another shape."""
-        found: JsonValue = None if self.fields is None else dict(self.fields)
+        found: JsonValue = self.fields
         for name in path:
             found = found.get(name) if isinstance(found, dict) else None
         return found
@@ -163,18 +165,14 @@ class Record:
 
     def value(self, column: Column) -> Value:
         """What the row has in that column."""
-        match column.sort:
-            case Sort.TEXT:
-                return self.text(*column.path)
-            case Sort.COUNT:
-                return self.count(*column.path)
-            case Sort.FLAG:
-                return self.flag(*column.path)
+        if column.sort is Sort.TEXT:
+            return self.text(*column.path)
+        return self.count(*column.path) if column.sort is Sort.COUNT else self.flag(*column.path)
 
 
 def record_of(view: TimelineRowView, log: str) -> Record:
     """The row as exports read it; `log` is the origin that it was read from."""
-    fields: Mapping[str, JsonValue] | None
+    fields: dict[str, JsonValue] | None
     try:
         fields = decode(view.data)
     except MeshError:
@@ -217,18 +215,15 @@ def utc_text(us: int | None) -> str:
     return _moment(us, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def local_text(us: int | None, offset: Offset) -> str:
-    """The same moment with the time and the offset of the local zone, as `2027-01-31T09:30:00.250000+01:00`."""
-    if us is None or not 0 <= us <= _LAST_US:
-        return utc_text(us)
-    return _moment(us, timezone(timedelta(seconds=offset(us)))).isoformat(timespec="microseconds")
+def local_texts(us: int | None, offset: Offset) -> tuple[str, str]:
+    """The same moment in the local zone, as `UTC+01:00` and `2027-01-31T09:30:00.250000+01:00`.
 
-
-def offset_text(us: int | None, offset: Offset) -> str:
-    """`UTC+01:00`: how far the local zone is ahead of UTC at that moment; a sign at the front would be a formula."""
+    A cell that began with the sign would be a formula.
+    """
     if us is None or not 0 <= us <= _LAST_US:
-        return ""
-    return "UTC" + local_text(us, offset)[26:]
+        return "", utc_text(us)
+    local = _moment(us, timezone(timedelta(seconds=offset(us)))).isoformat(timespec="microseconds")
+    return "UTC" + local[26:], local
 
 
 def _moment(us: int, zone: timezone) -> datetime:
