@@ -126,20 +126,30 @@ def _base64_text(token: str) -> str | None:
 def _base64_runs(text: str, flat: bytes) -> list[Run]:
     runs: list[Run] = []
     read = 0
+    told: dict[str, str | None] = {}  # paths and ids are repeated more often than not
     for start, _ in screen_shape.long_runs(flat):
         match = _BASE64.match(text, start) if start >= read else None
         if match is None:
             continue
         read = match.end()
-        token = "".join(match.group().split()).replace(">", "")
-        if token.isalpha() and (token.islower() or token.isupper()):
-            continue
-        for candidate in (token, token.translate(_ROT13), token[::-1].lstrip("=")):
-            decoded = _base64_text(candidate)
-            if decoded is not None:
-                runs.append((match.start(), match.end(), decoded))
-                break
+        found = match.group()
+        if found not in told:
+            told[found] = _base64_said("".join(found.split()).replace(">", ""))
+        decoded = told[found]
+        if decoded is not None:
+            runs.append((match.start(), match.end(), decoded))
     return runs
+
+
+def _base64_said(token: str) -> str | None:
+    """What a token says, as it stands, rotated, or backwards."""
+    if token.isalpha() and (token.islower() or token.isupper()):
+        return None
+    for candidate in (token, token.translate(_ROT13), token[::-1].lstrip("=")):
+        decoded = _base64_text(candidate)
+        if decoded is not None:
+            return decoded
+    return None
 
 
 def _base32_runs(text: str, flat: bytes) -> list[Run]:

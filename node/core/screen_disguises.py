@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from node.core.screen_decoders import Run
+from node.core import screen_shape
+from node.core.screen_decoders import INVISIBLE, Run
 from node.core.screen_passages import MOST_PASSAGES, Passage, joined_up
 from node.core.screen_views import canonical
 
@@ -24,7 +25,10 @@ def disguised_passages(text: str) -> Iterator[Passage]:
     """What of a raw text is written in wide letters, or parted by characters that nobody sees, as it reads."""
     if text.isascii():
         return
-    for found, least in ((_WIDE, _LEAST_WIDE), (_PARTED, _LEAST_PARTED)):
+    odd = screen_shape.odd_of(text)
+    for sign, found, least in ((_WIDE, _WIDE, _LEAST_WIDE), (INVISIBLE, _PARTED, _LEAST_PARTED)):
+        if sign.search(odd) is None:
+            continue
         places: list[Run] = [(match.start(), match.end(), match.group()) for match in found.finditer(text)]
         if len(places) < least:
             continue
