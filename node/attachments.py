@@ -17,8 +17,8 @@ from node.core.effects import Land
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Message
-from node.core.screen import Field, Verdict
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds
 from node.ledger import Ledger
 from node.ports import Bells, Reader, Screener, Store, Tx

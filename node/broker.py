@@ -43,9 +43,9 @@ from node.core.model import (
     Status,
 )
 from node.core.relay import Origin
-from node.core.screen import Field, Verdict
 from node.core.text import well_formed
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds, Judged
 from node.ledger import Draft, Ledger, recall
 from node.ledger_rows import side_text

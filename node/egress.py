@@ -33,8 +33,8 @@ from node.core.relay import (
     after_status,
     ladder_after,
 )
-from node.core.screen import Field, Verdict
 from node.core.transfer import check_attachments
+from node.core.verdict import Field, Verdict
 from node.holds import Holds
 from node.labels import host_of
 from node.ledger import Draft, Ledger

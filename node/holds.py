@@ -28,7 +28,7 @@ from node.core.model import (
     Message,
     MessageKind,
 )
-from node.core.screen import Decision, Field, Verdict
+from node.core.verdict import Decision, Field, Verdict
 from node.core.workspace import ScreenMode
 from node.labels import label_of
 from node.ledger import OPENINGS, Draft, Ledger

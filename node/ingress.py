@@ -29,8 +29,8 @@ from node.core.model import (
 )
 from node.core.policy import clean_nickname
 from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
-from node.core.screen import Field
 from node.core.transfer import Attachment, check_attachments
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Bells, Broker, Reader, Screener, Store, Tx
 from node.ports_files import Claims

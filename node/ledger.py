@@ -27,9 +27,9 @@ from node.core.model import (
     MessageKind,
     SessionStatus,
 )
-from node.core.screen import Decision, Verdict
 from node.core.timeline import Content, Party, Row, RowKind, Scan
 from node.core.transfer import Attachment
+from node.core.verdict import Decision, Verdict
 from node.labels import label_of
 from node.ledger_rows import LedgerRows, engine_of, side_text, texts_of
 from node.ports import Clock, Entropy, Reader, Tx

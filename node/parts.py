@@ -151,7 +151,7 @@ class Parts:
             timeline_rows=rows,
             timeline_writable=self.store.writable,
             screen_engine=self.screener.engine,
-            screen_version=self.screener.version,
+            screen_version=await self.screener.version(),
             screen_scores=tuple(self.screener.scores),
             notices_owed=owed,
             agents_connected=self.agents.connected,
@@ -168,6 +168,7 @@ async def build(
     home: Path, settings: config.Config, *, find_keychain: Callable[[], Keychain | None] = of_this_system
 ) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
+    screener = Classifier()  # it reads its weights meanwhile
     run = paths.run_dir(home)
     vault = Vault(keychain=find_keychain(), chosen=settings.identity.keychain == "auto")
     generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
@@ -198,7 +199,6 @@ async def build(
         audit = Audit(store=store, poll_s=1.0)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
-        screener = Classifier()
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
             store=store,

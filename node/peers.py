@@ -18,7 +18,7 @@ from node.core.mesh import Grant, Paired, Peer
 from node.core.policy import nickname_key
 from node.core.refusal_gate import RefusalGate, Untold
 from node.core.rotation import Step
-from node.core.screen import Decision, Field
+from node.core.verdict import Decision, Field
 from node.ledger import Ledger
 from node.ports import Screener, Store, Tx
 

@@ -16,8 +16,8 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import AgentState, Exchange, Session, SessionStatus, Status
-from node.core.screen import Decision, Field
 from node.core.text import well_formed
+from node.core.verdict import Decision, Field
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends

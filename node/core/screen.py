@@ -12,43 +12,29 @@ import heapq
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from node.core.screen_credentials import Credential, credentials, without_credentials
 from node.core.screen_disguises import disguised_passages
-from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits, passage_hits
+from node.core.screen_learned import LEARNED, LINE, learned_hits, passage_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_origin import Origin
 from node.core.screen_policy import policy_hits
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
 from node.core.screen_words import LEXIS
+from node.core.verdict import ASK, CREDENTIAL, Decision, Field, Finding, Verdict
 
 if TYPE_CHECKING:
     # It brings numpy, which most who speak of verdicts never need.
     from node.core.screen_scorer import Scorer
 
-__all__ = [
-    "CREDENTIAL",
-    "ENGINE",
-    "ENGINE_LEARNED",
-    "MAX_FINDINGS",
-    "SNIPPET",
-    "Decision",
-    "Field",
-    "Finding",
-    "Verdict",
-    "layers",
-    "screen",
-    "version_of",
-]
+__all__ = ["ENGINE", "ENGINE_LEARNED", "MAX_FINDINGS", "SNIPPET", "layers", "screen", "version_of"]
 
 ENGINE = "rules"
 ENGINE_LEARNED = f"{ENGINE}+{LEARNED}"
-CREDENTIAL = "credential"
 WITHHOLD_AT = LINE  # per mille
 LOG_AT = 300
 QUOTED_CAP = 600  # a quotation is logged at most
@@ -59,67 +45,6 @@ _NEVER_QUOTED = frozenset({"hidden", "encoded", CREDENTIAL})
 _BREAK = "\n\n"  # stands for what is left out
 LAYERS_TIMES, LAYERS_FREE = 8, 65536  # all layers together may be 8 times the message, and 64 Ki code points more
 MAX_FINDINGS = 64
-
-
-class Decision(StrEnum):
-    RELAY = "relay"
-    LOG = "log"  # relayed, and noted in the timeline
-    HOLD = "hold"  # a person at the receiving side is asked first
-    WITHHOLD = "withhold"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One hit. `start`, `end` are code points of the original field; `weight` is per mille; `view` says which layer."""
-
-    rule: str
-    field: str
-    start: int
-    end: int
-    weight: int
-    view: str
-    quoted: bool
-
-    @property
-    def family(self) -> str:
-        """What kind of rule it is of."""
-        return self.rule.partition(".")[0]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped.
-
-    `asks` says what a held message asks for, `credentials` whether it carries one, however much else was found.
-    """
-
-    decision: Decision
-    score: int
-    findings: tuple[Finding, ...]
-    snippet: str
-    advice: str
-    engine: str
-    version: str
-    asks: tuple[str, ...] = ()
-    credentials: bool = False
-
-    @property
-    def stops(self) -> bool:
-        """Whether it goes no further by itself."""
-        return self.decision in {Decision.HOLD, Decision.WITHHOLD}
-
-    @property
-    def decisive(self) -> Finding | None:
-        """The finding that told most for the decision; None when it is to relay."""
-        asking = self.decision is Decision.HOLD
-        told = [one for one in self.findings if (one.family == ASK) is asking]
-        return max(told, key=lambda one: (not one.quoted, one.weight), default=None) if self.stops else None
 
 
 def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from node.core.screen_scorer import Scorer
 
 LEARNED: Final = "learned"
-ASK: Final = "ask"
 LINE: Final = 700
 """The weight (per mille) at which a hit of its own decides; the scorer's own lines are moved there."""
 _LEAST: Final = 300
