@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING
 
 from node.core.screen_credentials import Credential, credentials, without_credentials
 from node.core.screen_disguises import disguised_passages
-from node.core.screen_learned import LEARNED, LINE, learned_hits, passage_hits
+from node.core.screen_learned import DISGUISED, LEARNED, LINE, learned_hits, passage_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_origin import Origin
 from node.core.screen_policy import policy_hits
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
 from node.core.screen_words import LEXIS
-from node.core.verdict import ASK, CREDENTIAL, Decision, Field, Finding, Verdict
+from node.core.verdict import ASK, CREDENTIAL, DOUBT, Decision, Field, Finding, Verdict
 
 if TYPE_CHECKING:
     # It brings numpy, which most who speak of verdicts never need.
@@ -60,23 +60,24 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         *_structural_hits(joined),
         *_credential_hits(secrets),
         *_layer_hits(joined, scorer),
-        *(passage_hits(disguised_passages(joined), "disguised", scorer) if scorer is not None else ()),
+        *(passage_hits(disguised_passages(joined), DISGUISED, scorer) if scorer is not None else ()),
         *_seam_hits(fields),
     ]
     hits = _quotations_marked(joined, _distinct(heapq.nlargest(4 * MAX_FINDINGS, found, key=lambda hit: hit.weight)))
-    against = [hit for hit in hits if hit.family != ASK]
+    against = [hit for hit in hits if hit.family not in {ASK, DOUBT}]
     plain_score, best = _score([hit for hit in against if not hit.quoted])
     full_score, best_of_all = _score(against)
     score = max(plain_score, min(full_score, QUOTED_CAP))
     asked = [hit for hit in hits if hit.family == ASK and hit.weight >= WITHHOLD_AT and not hit.quoted]
-    decision = _decision(score, asked)
+    doubted = [hit for hit in hits if hit.family == DOUBT and not hit.quoted]
+    decision = _decision(score, [*asked, *doubted])
     best = best if best is not None and plain_score >= LOG_AT else best_of_all
     told = [hit for hit in against if hit.family != LEARNED and not hit.quoted and hit.weight >= LOG_AT]
     if best is not None and best.family == LEARNED and told:
         # What a rule finds is known by name, and the advice fits.
         best = max(told, key=lambda hit: hit.weight)
     if decision is Decision.HOLD:
-        best = max(asked, key=lambda hit: hit.weight)
+        best = max(asked or doubted, key=lambda hit: hit.weight)
         score = best.weight
     field_starts = list(accumulate((len(field.text) + 1 for field in fields), initial=0))
     return Verdict(
@@ -97,10 +98,10 @@ def version_of(scorer: Scorer) -> str:
     return f"{VERSION}+{scorer.version}.{scorer.digest[:12]}"
 
 
-def _decision(score: int, asked: Sequence[Hit]) -> Decision:
+def _decision(score: int, for_a_person: Sequence[Hit]) -> Decision:
     if score >= WITHHOLD_AT:
         return Decision.WITHHOLD
-    if asked:
+    if for_a_person:
         return Decision.HOLD
     return Decision.LOG if score >= LOG_AT else Decision.RELAY
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERSION = "2"
+VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,6 +270,8 @@ ADVICE: dict[str, str] = {
     "learned": "Your text reads like instructions to an agent that go beyond its work. Say what you need done as"
     " ordinary work, in your own name, and leave out what its person has to decide.",
     "ask": "Your text asks for something that only a person may grant. The person at the other end is asked.",
+    "doubt": "Your text is encoded, and what it says may be meant to steer the receiver. The person at the other end is"
+    " asked first. Write it in the clear, or attach a file.",
     "credential": "Your text holds a credential. Leave it out: say where it is kept, and let the receiver take it from"
     " there.",
     "hidden": "Your text holds characters that people cannot see. Write it again as plain visible text.",

@@ -11,6 +11,8 @@ from typing import Final
 
 CREDENTIAL: Final = "credential"
 ASK: Final = "ask"
+DOUBT: Final = "doubt"
+_FOR_A_PERSON: Final = frozenset({ASK, DOUBT})
 
 
 class Decision(StrEnum):
@@ -48,7 +50,8 @@ class Finding:
 class Verdict:
     """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped.
 
-    `asks` says what a held message asks for, `credentials` whether it carries one, however much else was found.
+    `asks` says what a held message asks for; it is empty when a person is to decide only because it is doubtful.
+    `credentials` says whether it carries one, however much else was found.
     """
 
     decision: Decision
@@ -70,5 +73,5 @@ class Verdict:
     def decisive(self) -> Finding | None:
         """The finding that told most for the decision; None when it is to relay."""
         asking = self.decision is Decision.HOLD
-        told = [one for one in self.findings if (one.family == ASK) is asking]
+        told = [one for one in self.findings if (one.family in _FOR_A_PERSON) is asking]
         return max(told, key=lambda one: (not one.quoted, one.weight), default=None) if self.stops else None

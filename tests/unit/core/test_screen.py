@@ -32,7 +32,14 @@ def test_case(case: dict[str, object]) -> None:
 
 
 def test_every_family_of_the_rules_has_advice() -> None:
-    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {"hidden", "encoded", "credential", "ask", "learned"}
+    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {
+        "hidden",
+        "encoded",
+        "credential",
+        "ask",
+        "doubt",
+        "learned",
+    }
     assert families == set(ADVICE)
 
 
