@@ -46,10 +46,10 @@ from node.core.model import (
 from node.core.redact import Redaction
 from node.core.relay import Origin
 from node.core.row_codes import RowDecision, RowReason
-from node.core.screen import Field, Verdict
 from node.core.secret_names import check_name
 from node.core.text import well_formed
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds, Judged
 from node.ledger import Draft, Ledger, recall
 from node.ledger_rows import shown_text

@@ -53,6 +53,15 @@ async def _reap(parts: Parts) -> None:
         _log.info("%d calls of an earlier run were given back", given_back)
 
 
+async def _tell_screen(parts: Parts) -> None:
+    """Its weights are read beside the start, so that only then it is known which screen this is."""
+    screen = await parts.screener.scan()
+    try:
+        await parts.store.write(lambda tx: runs.screen_known(tx, parts.ledger, screen))
+    except MeshError as error:
+        _log.warning("the timeline does not say which screen is at work: %s", error.message)
+
+
 async def _archive_due(parts: Parts) -> None:
     due = await parts.store.read(lambda reader: reader.effects("archive", clocks.wall_us(), 32))
     for outbox, effect in due:
@@ -89,7 +98,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
         tunnel = tunnel_parts.build(parts)
-        await parts.store.write(lambda tx: runs.begun(tx, parts.ledger, parts.screener.scan))
+        await parts.store.write(lambda tx: runs.begun(tx, parts.ledger))
         try:
             await parts.tmux.forget_unstarted()
         except MeshError as error:
@@ -139,6 +148,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(_every(_HOUSEKEEPING_S, lambda: _tidy(parts))),
                 group.create_task(_every(_HOUSEKEEPING_S, parts.upkeep.tend)),
                 group.create_task(_reap(parts)),
+                group.create_task(_tell_screen(parts)),
             ]
             ready()
             await parts.stopping.wait()

@@ -181,12 +181,10 @@ class LedgerRows:
         src = Party(node=node) if node else None
         self.add(tx, replace(row, src=src, dst=Party(node=self.node)), {SideField.ADDRESS: address}, extra)
 
-    def lifecycle_row(
-        self, tx: Tx, decision: RowDecision, reason: RowReason | None = None, scan: Scan | None = None
-    ) -> None:
+    def lifecycle_row(self, tx: Tx, decision: RowDecision, reason: RowReason | None = None) -> None:
         """The row of the node itself; its software and its boot are in it, as in any."""
         row = _row(RowKind.LIFECYCLE, RowEngine.LIFECYCLE, decision, reason)
-        self.add(tx, replace(row, src=Party(node=self.node), scan=scan, policy=self.policy))
+        self.add(tx, replace(row, src=Party(node=self.node), policy=self.policy))
 
     def file_row(
         self,

@@ -165,7 +165,7 @@ class Parts:
             timeline_writable=self.store.writable,
             timeline_alarms=alarms,
             screen_engine=self.screener.engine,
-            screen_version=self.screener.version,
+            screen_version=await self.screener.version(),
             screen_scores=tuple(self.screener.scores),
             notices_owed=owed,
             agents_connected=self.agents.connected,
@@ -182,6 +182,7 @@ async def build(
     home: Path, settings: config.Config, *, find_keychain: Callable[[], Keychain | None] = of_this_system
 ) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
+    screener = Classifier()  # it reads its weights meanwhile
     run = paths.run_dir(home)
     vault = Vault(keychain=find_keychain(), chosen=settings.identity.keychain == "auto")
     generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
@@ -229,7 +230,6 @@ async def build(
         store.listen(checkpoints.ring)
         proofs = Proofs(store=store, keys=log_keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
         upkeep = Upkeep.of(store, settings.timeline, node=me.node_id, row_clock=_row_clock, sign=checkpoints.sign)
-        screener = Classifier()
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
             store=store,

@@ -15,8 +15,8 @@ from node.core.model import Address, Blocked, Conversation, Exchange, Ladder, Me
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.relay import Origin
-from node.core.screen import Field, Verdict
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.core.workspace import Workspace
 from node.ports_mesh import MeshReader, MeshTx
 from node.ports_mirror import MirrorReader, MirrorTx

@@ -85,19 +85,19 @@ class TimelineReader:
 
     def entries(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes]]:
         """Rows `first` to `end` - 1 as plain tuples: number, bytes, leaf hash."""
-        base = _base(self._log(log))
+        start = base(self._log(log))
         return self._plain(
             "SELECT place - ?, data, leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place",
-            (base, base + first, base + end),
+            (start, start + first, start + end),
         )
 
     def salted(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes, bytes]]:
         """The texts beside rows `first` to `end` - 1 as plain tuples: number, field, salt, text."""
-        base = _base(self._log(log))
+        start = base(self._log(log))
         return self._plain(
             "SELECT place - ?, CAST(field AS BLOB), salt, CAST(body AS BLOB) FROM timeline_side "
             "WHERE place >= ? AND place < ? ORDER BY place, field",
-            (base, base + first, base + end),
+            (start, start + first, start + end),
         )
 
     def _plain(self, sql: str, values: tuple[int, ...]) -> list[Any]:
