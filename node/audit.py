@@ -1,21 +1,20 @@
-"""Reads and verifies the timeline; the only reader of its rows for every door."""
+"""Reads the timeline: filters, the tail, and following it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import TIMELINE_SPAN
 from node.core.model import Address
-from node.core.timeline_check import Verifier
 from node.core.timeline_filter import Matcher, RowFilter, message_of, time_of
 from node.core.timeline_overview import Count, Overview, first_since
 from node.core.timeline_whole import Whole, outcome_of
 from node.ports import Reader, Store
-from node.ports_timeline import LogInfo, StoredRow, VerifyProgress
+from node.ports_timeline import LogInfo, StoredRow
 
 _PAGE = 500
 _NEAR = 16
@@ -95,21 +94,6 @@ class Audit:
                 break
             at = page
         return count.result()
-
-    async def verify(self) -> AsyncIterator[VerifyProgress]:
-        """Re-hashes every row up to the head as it was at the start, with progress on the way."""
-        head = await self._store.read(lambda reader: reader.head())
-        size = head.size
-        verifier = Verifier(head.origin, checkpoints={size: head.root})
-        at = 0
-        while at < size:
-            page = await self._store.read(partial(_page, first=at, limit=min(_PAGE, size - at)))
-            if not page:
-                break
-            await asyncio.to_thread(_feed, verifier, page)
-            at = page[-1].seq + 1
-            yield VerifyProgress(rows=min(at, size), total=size)
-        yield VerifyProgress(rows=min(at, size), total=size, result=verifier.finish())
 
 
 def _log_named(reader: Reader, origin: str) -> LogInfo:
@@ -252,12 +236,3 @@ def _feed_overview(reader: Reader, *, log: LogInfo, first: int, count: Count[Sto
     for row in page:
         count.feed(row)
     return page[-1].seq + 1 if page else None
-
-
-def _page(reader: Reader, *, first: int, limit: int) -> tuple[StoredRow, ...]:
-    return reader.rows(first, limit)
-
-
-def _feed(verifier: Verifier, page: Sequence[StoredRow]) -> None:
-    for row in page:
-        verifier.feed(row.seq, row.data, row.leaf)

@@ -1,4 +1,4 @@
-"""`helio timeline`: rows of the security timeline for people and scripts, and the check that nobody changed them."""
+"""`helio timeline`: rows of the security timeline for people and scripts."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from typing import TYPE_CHECKING
 
 import click
 
-from node.cli.command import ExampleCommand, ExampleGroup, examples
+from node.cli.bundle_command import bundle_command, proof_command
+from node.cli.command import ExampleGroup, examples
 from node.cli.connection import on_node
-from node.cli.console import Console, Tone, plain, print_document
+from node.cli.console import Console
+from node.cli.export_command import export_command
 from node.cli.options import json_option
-from node.cli.text import fold, one_line, plural
+from node.cli.retention_command import erase_command, prune_command
+from node.cli.text import fold
 from node.cli.timeline_follow import follow_rows, show_grouped
 from node.cli.timeline_lines import Lines
 from node.cli.timeline_options import filter_of, filter_options, lang_option, peer_id, session_id
 from node.cli.timeline_overview import logs_command, overview_command
 from node.cli.timeline_rows import row_document, row_line, shown_document
+from node.cli.verify_command import verify_command
 from node.core.catalogue.languages import chosen
 from node.core.catalogue.words import Catalogue
 from node.core.errors import ErrorCode, MeshError
-from node.core.timeline_check import ProblemCode
 from node.core.timeline_filter import RowFilter
 from node.core.timeline_groups import Shown
-from node.core.views import SessionView, TimelineRowView, VerifyView
+from node.core.views import SessionView, TimelineRowView
 
 if TYPE_CHECKING:
     from node.local_client import LocalClient
 
-TAMPERED = 1
-INCOMPLETE = 2
 ROWS_AT_A_TERMINAL = 100
 _SET_IN = "    "
 
@@ -46,6 +47,7 @@ _SET_IN = "    "
     "helio timeline --json --since 2027-01-31 > rows.jsonl",
     "helio timeline overview",
     "helio timeline verify",
+    "helio timeline bundle -o laptop.bundle",
 )
 @click.group("timeline", cls=ExampleGroup, invoke_without_command=True)
 @click.option("-f", "--follow", is_flag=True, help="Go on with new rows as they are written, until Ctrl-C.")
@@ -192,64 +194,8 @@ def _say_the_rest(tell: _Tell, wanted: RowFilter, wish: _Wish) -> None:
         console.note(words.phrase("earlier", seq=str(tell.first)))
 
 
-@examples("helio timeline verify", "helio timeline verify --json")
-@click.command("verify", cls=ExampleCommand)
-@json_option
-@click.pass_context
-def verify_command(ctx: click.Context, *, in_json: bool) -> None:
-    """Check every row: its bytes against its hash, the chain, the numbers, the tree's root.
-
-    Exit status: 0 all is as it was written, 1 somebody changed it, 2 the check could not be completed.
-    """
-    console = Console.of_streams()
-    last = on_node(lambda node: verify(node, console, quiet=in_json))
-    if in_json:
-        print_document(plain(last))
-    else:
-        _say_result(last, console)
-    ctx.exit(verify_status(last))
-
-
-timeline_command.add_command(verify_command)
-timeline_command.add_command(overview_command)
-timeline_command.add_command(logs_command)
-
-
-async def verify(node: LocalClient, console: Console, *, quiet: bool) -> VerifyView:
-    """The last word of a verification, with progress at a terminal unless `quiet`."""
-    last = VerifyView(rows=0, total=0)
-    with console.progress() as line:
-        async with aclosing(node.verify_timeline()) as views:
-            async for last in views:
-                if not quiet and last.total:
-                    done = 100 * last.rows // last.total
-                    line.show(f"verifying: {last.rows} of {plural(last.total, 'row')} ({done} %)")
-    return last
-
-
-def verify_status(last: VerifyView) -> int:
-    """The exit status for what a verification ended with."""
-    if last.result is None:
-        return INCOMPLETE
-    if last.result.problem is not None:
-        # Rows of a later schema are no sign of tampering, and this version cannot tell.
-        return INCOMPLETE if last.result.problem.code is ProblemCode.UNKNOWN_VERSION else TAMPERED
-    return 0 if last.result.ok else TAMPERED
-
-
-def _say_result(last: VerifyView, console: Console) -> None:
-    result = last.result
-    if result is None:
-        console.note(f"helio: the check ended after {last.rows} of {plural(last.total, 'row')}. Run it again.")
-        return
-    for warning in result.warnings:
-        console.note(f"note: {one_line(warning)}")
-    if result.problem is not None:
-        words = f"row {result.problem.seq}: {one_line(result.problem.words)} ({result.problem.code.value})"
-        console.say(f"{console.tint('NOT OK', Tone.BAD)}  {words}")
-        console.say(f"  log   {one_line(result.origin)}")
-        console.say(f"  rows  {last.rows} of {last.total} looked at; keep a copy of the node's folder as it is")
-        return
-    console.say(f"{console.tint('ok', Tone.GOOD)}  {plural(last.rows, 'row')}, none missing, none changed")
-    console.say(f"  log   {one_line(result.origin)}")
-    console.say(f"  root  {one_line(result.root)}")
+for _command in (
+    *(verify_command, overview_command, logs_command, bundle_command, proof_command),
+    *(prune_command, erase_command, export_command),
+):
+    timeline_command.add_command(_command)

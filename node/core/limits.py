@@ -118,6 +118,9 @@ class Limits:
     git_output_bytes: int = 33_554_432
     worktrees: int = 64
     log_bytes: int = 8_388_608
+    # The timeline is signed after so many rows, and after that time when there are new ones.
+    checkpoint_rows: int = 100
+    checkpoint_s: int = 60
 
     def check_text(self, name: str, text: str, limit: int) -> None:
         """LIMIT when `text` is longer than `limit` characters."""

@@ -152,7 +152,7 @@ async def test_a_limit_ends_even_a_follower(tmp_path: Path) -> None:
 async def test_an_untouched_timeline_verifies(tmp_path: Path, size: int) -> None:
     async with running(tmp_path) as mesh:
         await mesh.store.write(add(ROW, times=size))
-        progress = [(p.rows, p.total, p.result is None) async for p in mesh.audit.verify()]
+        progress = [(p.rows, p.total, p.result is None) async for p in mesh.proofs.verify()]
         assert progress[-1] == (size, size, False)
         assert all(total == size and pending for _, total, pending in progress[:-1])
         assert (await mesh.verification()).ok
@@ -162,7 +162,7 @@ async def test_an_untouched_timeline_verifies(tmp_path: Path, size: int) -> None
 async def test_a_verification_is_of_the_head_as_it_was_at_its_start(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         await mesh.store.write(add(ROW, times=PAGE + 5))
-        async with aclosing(mesh.audit.verify()) as checking:
+        async with aclosing(mesh.proofs.verify()) as checking:
             first = await anext(checking)
             await mesh.store.write(add(ROW, times=PAGE))
             *_, last = [first] + [progress async for progress in checking]
