@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -136,6 +137,21 @@ def folded(text: str) -> str:
 def is_damaged(data: bytes, leaf: bytes) -> bool:
     """Whether these are plainly not the bytes that were hashed as a row; much cheaper than to read them."""
     return leaf_hash(data) != leaf or not (data.startswith(b"{") and data.endswith(b"}")) or time_of(data) is None
+
+
+def quickly(data: bytes, leaf: bytes) -> dict[str, JsonValue] | None:
+    """What the row of these bytes says, for numbers that many rows go into; None when it is damaged.
+
+    The hash is looked at and not whether these are the one canonical form of what they say: that is for the check of
+    the whole log, and would take most of the time.
+    """
+    if is_damaged(data, leaf):
+        return None
+    try:
+        value: JsonValue = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def time_of(data: bytes) -> int | None:

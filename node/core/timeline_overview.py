@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Generic
 
-from node.core.canonical import JsonValue, decode
+from node.core.canonical import JsonValue
 from node.core.clock_step import step_us
-from node.core.errors import MeshError
 from node.core.limits import OVERVIEW_BLOCKS, OVERVIEW_PEERS
 from node.core.prompt import HeldReason
 from node.core.timeline import Clock, RowKind
+from node.core.timeline_filter import quickly
 from node.core.timeline_whole import R
 
 _PEERS_COUNTED: Final = 4 * OVERVIEW_PEERS
@@ -65,12 +65,7 @@ class Count(Generic[R]):
 
     def feed(self, row: R) -> None:
         """Count the next row."""
-        try:
-            fields = decode(row.data)
-        except MeshError:
-            self._add("rows")
-            self._add("damaged")
-            return
+        fields = quickly(row.data, row.leaf) or {}
         when, mono, boot = fields.get("ts"), fields.get("mono"), fields.get("boot")
         if not isinstance(when, int) or not isinstance(mono, int) or not isinstance(boot, str):
             self._add("rows")
