@@ -89,7 +89,7 @@ class Checkpoints:
     async def sign(self) -> None:
         """Signs the log as it is, unless it is signed already."""
         async with self._turn:
-            await self._settle_key()
+            await self.settle_key()
             signer = await asyncio.to_thread(self._keys.signer)
             time_us = self._clock.wall_us()
             written = await self._store.write(partial(_sign, signer=signer, origin=self._ready_for, time_us=time_us))
@@ -98,7 +98,7 @@ class Checkpoints:
                 await asyncio.to_thread(self._keep, written)
                 await asyncio.to_thread(self._keys.forget_former)
 
-    async def _settle_key(self) -> None:
+    async def settle_key(self) -> None:
         """Sees to it that the log says with which key it is signed from here on."""
         state = await self._store.read(_state)
         if state.origin == self._ready_for:

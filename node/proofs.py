@@ -11,16 +11,16 @@ from typing import Final
 from node.core import bundle, log_key, merkle, note, tiles
 from node.core.bundle import BundleHeader, End, Salts, Signed, Skipped
 from node.core.errors import ErrorCode, MeshError
-from node.core.evidence import Evidence, Page, TextLike
+from node.core.evidence import Evidence, Page
 from node.core.log_key import Checks, Endorsement
 from node.core.merkle import TILE_WIDTH
 from node.core.note import TreeHead
 from node.core.timeline import Head
 from node.core.timeline_check import ProblemCode, Verification
 from node.ports import Clock, Reader, Store
-from node.ports_timeline import BundleWish, LogInfo, LogKeyKeeper, StoredRow, VerifyProgress
+from node.ports_timeline import BundleWish, Checkpoint, LogInfo, LogKeyKeeper, Side, StoredRow, VerifyProgress
 
-_PAGE: Final = 2 * TILE_WIDTH
+_PAGE: Final = 4 * TILE_WIDTH
 _TILES_A_PAGE: Final = 64
 _TRIES: Final = 4
 _LAST_PLACE: Final = 1 << 40
@@ -126,8 +126,7 @@ class Proofs:
             yield bundle.skipped_line(await self._store.read(partial(_skipped, first=0, end=first, log=at.log)))
         for begin in range(first, last, _PAGE):
             end = min(begin + _PAGE, last)
-            rows, page = await self._store.read(partial(_rows, first=begin, end=end, log=at.log))
-            for item in _lines(rows, page):
+            for item in await self._store.read(partial(_lines_of, first=begin, end=end, log=at.log)):
                 yield item
         upto = await self._store.read(partial(_covering, size=last, log=at.log))
         if upto is not None and upto.size > last:
@@ -207,23 +206,25 @@ def _page(reader: Reader, *, first: int, end: int, log: int, begins: int) -> Pag
     # At the very first row there may be a checkpoint of as many rows as were pruned, too.
     signed = reader.checkpoints(first - 1 if first == begins else first, end - first + 1, log)
     return Page(
-        rows=reader.rows(first, end - first, log),
-        texts=reader.sides(first, end, log),
+        rows=reader.entries(first, end, log),
+        texts=reader.salted(first, end, log),
         checkpoints=[one for one in signed if one.size <= end],
         tiles=_tiles(reader, first=first // TILE_WIDTH, end=end // TILE_WIDTH, log=log),
     )
 
 
-def _rows(reader: Reader, *, first: int, end: int, log: int) -> tuple[tuple[StoredRow, ...], Page]:
-    signed = [one for one in reader.checkpoints(first, end - first, log) if one.size <= end]
-    return reader.rows(first, end - first, log), Page(texts=reader.sides(first, end, log), checkpoints=signed)
+def _lines_of(reader: Reader, *, first: int, end: int, log: int) -> list[StoredRow | str]:
+    rows, sides = reader.rows(first, end - first, log), reader.sides(first, end, log)
+    return _lines(rows, sides, [one for one in reader.checkpoints(first, end - first, log) if one.size <= end])
 
 
-def _lines(rows: Sequence[StoredRow], page: Page) -> list[StoredRow | str]:
-    salts: dict[int, list[TextLike]] = {}
-    for text in page.texts:
+def _lines(
+    rows: Sequence[StoredRow], texts: Sequence[Side], checkpoints: Sequence[Checkpoint]
+) -> list[StoredRow | str]:
+    salts: dict[int, list[Side]] = {}
+    for text in texts:
         salts.setdefault(text.seq, []).append(text)
-    signed = {one.size: one for one in page.checkpoints}
+    signed = {one.size: one for one in checkpoints}
     lines: list[StoredRow | str] = []
     for row in rows:
         lines.append(row)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from node.checkpoints import Checkpoints
+from node.core.limits import Limits
 from node.core.log_key import KnownKey, LogKey
 from node.core.timeline_check import Problem, ProblemCode, Verification
 from node.log_keys import KeySigner
+from node.ports import Clock, Store
 from node.ports_timeline import BundleWish, StoredRow, VerifyProgress
+from node.proofs import Proofs
+from node.signatures import NoteChecks
 from tests.log_lab import signer
 
 
@@ -68,3 +74,18 @@ class MemoryKeys:
 
     def remember(self, log: str, first: int, key: LogKey) -> None:
         self.kept.append(KnownKey(log=log, first=first, key=key))
+
+
+def prover(
+    store: Store, clock: Clock, limits: Limits, path: Path, keys: MemoryKeys | None = None
+) -> tuple[MemoryKeys, Checkpoints, Proofs]:
+    """What signs and proves the timeline of a node without doors; the last note is kept beside its database."""
+    keys = keys or MemoryKeys()
+    checkpoints = Checkpoints(
+        store=store, keys=keys, clock=clock, limits=limits, keep=lambda said: _keep(path.with_suffix(".seen"), said)
+    )
+    return keys, checkpoints, Proofs(store=store, keys=keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
+
+
+def _keep(path: Path, written: str) -> None:
+    path.write_text(written, encoding="utf-8")

@@ -11,13 +11,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from node.core import log_key, merkle
+from node.cli.timeline_rows import row_document
+from node.core import bundle, log_key, merkle
+from node.core.bundle import BundleHeader, End, Salts, Signed
 from node.core.evidence import Evidence, Page
 from node.core.log_key import Endorsement
 from node.core.merkle import TILE_WIDTH
 from node.core.note import TreeHead
 from node.core.timeline import Clock, Entry, Head, Row, RowKind, append, commitment
 from node.core.timeline_check import Verification
+from node.core.views import TimelineRowView
 from node.log_keys import KeySigner
 from node.ports_timeline import Checkpoint, Side
 from node.signatures import NoteChecks
@@ -25,6 +28,7 @@ from node.signatures import NoteChecks
 PAGE = 512
 SW = "test/1"
 SECOND = 1_000_000
+DAY_S = 86_400
 START = 1_790_000_000 * SECOND
 PLAIN = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw=SW)
 CHECKS = NoteChecks()
@@ -80,7 +84,7 @@ class Log:
         self.rows.append(entry)
         self.texts.extend(Side(seq=entry.seq, field=name, salt=salt, text=text) for name, salt, text in salted)
         if not self.head.size % TILE_WIDTH:
-            self._fill(self.head.size // TILE_WIDTH - 1)
+            self.refill(self.head.size // TILE_WIDTH - 1)
         return entry.seq
 
     def fill(self, times: int, row: Row = PLAIN) -> None:
@@ -137,8 +141,14 @@ class Log:
         pruned = b"".join(self.tiles[0, index] for index in range(self.first // TILE_WIDTH))
         return [pruned[at : at + 32] for at in range(0, len(pruned), 32)] + [row.leaf for row in self.rows]
 
-    def _fill(self, index: int) -> None:
-        hashes = self._leaves()[index * TILE_WIDTH :]
+    @property
+    def blank(self) -> Checkpoint:
+        """A checkpoint to be filled in."""
+        return Checkpoint(size=0, root=b"", note="", made_us=0)
+
+    def refill(self, index: int) -> None:
+        """Writes the leaf tile, and its root into the tile above, as it is when the tile becomes full."""
+        hashes = self._leaves()[index * TILE_WIDTH : (index + 1) * TILE_WIDTH]
         self.tiles[0, index] = b"".join(hashes)
         level, root = 1, merkle.root_of(hashes)
         while True:
@@ -153,6 +163,19 @@ def _split(hashes: bytes) -> list[bytes]:
     return [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
 
 
+def _raw(text: Side) -> tuple[int, bytes, bytes, bytes]:
+    """A text as the database hands it to a check."""
+    return text.seq, text.field.encode("utf-8", "surrogateescape"), text.salt, _bytes(text.text)
+
+
+def _bytes(text: str) -> bytes:
+    # The flips make bytes that are no UTF-8; what the log itself holds are half characters.
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
 def pages(log: Log) -> Iterator[Page]:
     """What a node reads of its log, a page at a time."""
     size = max((row.seq + 1 for row in log.rows), default=log.first)
@@ -160,8 +183,8 @@ def pages(log: Log) -> Iterator[Page]:
     while at < size:
         end = min(at + PAGE, size)
         yield Page(
-            rows=[row for row in log.rows if at <= row.seq < end],
-            texts=[text for text in log.texts if at <= text.seq < end],
+            rows=[(row.seq, row.data, row.leaf) for row in log.rows if at <= row.seq < end],
+            texts=sorted(_raw(text) for text in log.texts if at <= text.seq < end),
             checkpoints=sorted((one for one in log.checkpoints if at < one.size <= end), key=lambda one: one.size),
             tiles=log.tiles,
         )
@@ -174,6 +197,7 @@ def checked(
     seen: Sequence[TreeHead] = (),
     trusted: frozenset[str] | None = None,
     claimed: Head | None = None,
+    signing: bool = True,
 ) -> Verification:
     """What a check of the log as it stands says, its node's own keys at hand."""
     evidence = Evidence(log.origin, checks=CHECKS, endorsed=log.endorsed, seen=seen)
@@ -184,7 +208,7 @@ def checked(
             break
     signed = max((one.size for one in log.checkpoints), default=0)
     trusted = frozenset({node_of(log.key)}) if trusted is None else trusted
-    return evidence.finish(first=log.first, claimed=claimed, signed=signed, trusted=trusted)
+    return evidence.finish(first=log.first, claimed=claimed, signed=signed, trusted=trusted, signing=signing)
 
 
 def began(*, dual: bool = False, rows: int = 0) -> Log:
@@ -194,3 +218,25 @@ def began(*, dual: bool = False, rows: int = 0) -> Log:
     log.take_key()
     log.fill(rows)
     return log
+
+
+def bundle_of(log: Log, *, until_us: int = 0) -> bytes:
+    """The log as a bundle, as if it were made at `until_us` (now, unless told)."""
+    header = BundleHeader(
+        log=log.origin, first=0, end=len(log.rows), kept=0, made_us=until_us or log.now.ts_us, keys=tuple(log.endorsed)
+    )
+    lines = [bundle.header_line(header)]
+    texts: dict[int, list[Side]] = {}
+    for text in log.texts:
+        texts.setdefault(text.seq, []).append(text)
+    signed = {one.size: one for one in log.checkpoints}
+    for row in log.rows:
+        beside = texts.get(row.seq, [])
+        shown = tuple((text.field, text.text) for text in beside)
+        lines.append(row_document(TimelineRowView(seq=row.seq, data=row.data, leaf=row.leaf, side=shown)))
+        if beside:
+            lines.append(bundle.salts_line(Salts(seq=row.seq, salts=tuple((one.field, one.salt) for one in beside))))
+        if (made := signed.get(row.seq + 1)) is not None:
+            lines.append(bundle.signed_line(Signed(size=made.size, root=made.root, note=made.note)))
+    lines.append(bundle.end_line(End(rows=len(log.rows))))
+    return "".join(f"{line}\n" for line in lines).encode()

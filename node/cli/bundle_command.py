@@ -16,6 +16,7 @@ from node.cli.console import Console, document, print_document
 from node.cli.options import json_option
 from node.cli.text import plural
 from node.cli.timeline_rows import row_document
+from node.cli.verify_command import opened
 from node.core.errors import ErrorCode, MeshError
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _target(path: Path) -> Iterator[BinaryIO]:
         return
     draft = path.with_name(f".{path.name}.part")
     try:
-        with draft.open("wb") as file:
+        with opened(draft, "wb") as file:
             yield file
         draft.replace(path)
     finally:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import click
 
@@ -135,7 +135,7 @@ def _check(
     from node.proofs import read_seen
     from node.signatures import NoteChecks
 
-    with console.progress() as line, _opened(path) as file:
+    with console.progress() as line, opened(path, "rb") as file:
         check = BundleCheck(
             checks=NoteChecks(),
             seen=tuple(map(read_seen, seen)),
@@ -199,14 +199,16 @@ def _trusted(node_text: str, key_file: Path | None) -> frozenset[str]:
     if key_file is not None:
         from node.signatures import node_in_pem
 
-        named.add(node_in_pem(key_file.read_bytes()))
+        with opened(key_file, "rb") as file:
+            named.add(node_in_pem(file.read(_MOST_BYTES_OF_NOTE)))
     if len(named) > 1:
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "--node and --key name two different nodes; give one of them.")
     return frozenset(named)
 
 
 def _read_note(path: Path) -> str:
-    data = path.read_bytes()
+    with opened(path, "rb") as file:
+        data = file.read(_MOST_BYTES_OF_NOTE + 1)
     try:
         if len(data) <= _MOST_BYTES_OF_NOTE:
             return data.decode("utf-8")
@@ -216,8 +218,13 @@ def _read_note(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    with path.open("rb") as file:
+def opened(path: Path, mode: Literal["rb", "wb"]) -> Iterator[BinaryIO]:
+    """The file, open; INVALID_ARGUMENT when it cannot be opened."""
+    try:
+        file = path.open(mode)
+    except OSError as error:
+        raise MeshError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be opened: {error.strerror}.") from error
+    with file:
         yield file
 
 

@@ -134,5 +134,17 @@ class BundleCheck:
 
     def _flush(self, evidence: Evidence) -> None:
         if self._rows or self._signed:
-            evidence.feed(Page(rows=self._rows, texts=self._texts, checkpoints=self._signed))
+            rows = [(row.seq, row.data, row.leaf) for row in self._rows]
+            texts = sorted(
+                (text.seq, text.field.encode("utf-8", "surrogatepass"), text.salt, _raw(text.text))
+                for text in self._texts
+            )
+            evidence.feed(Page(rows=rows, texts=texts, checkpoints=self._signed))
             self._rows, self._texts, self._signed = [], [], []
+
+
+def _raw(text: str) -> bytes:
+    """A text as a commitment was made of it."""
+    return (
+        text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass").encode("utf-8", "surrogatepass")
+    )

@@ -7,45 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from hashlib import sha256
+from typing import Final, Protocol, TypeAlias
 
 from node.core import merkle
 from node.core.canonical import JsonValue, decode
-from node.core.errors import MeshError
 from node.core.key_chain import KeyChain
 from node.core.log_key import Checks, Endorsement
 from node.core.merkle import HASH_BYTES, TILE_WIDTH
 from node.core.note import TreeHead
-from node.core.timeline import Head, commitment
+from node.core.timeline import SALT_BYTES, Head
 from node.core.timeline_check import INCOMPLETE, MAX_FINDINGS, Problem, ProblemCode, Pruned, Verification, Verifier
 
 DAY_US: Final = 86_400_000_000
 _CLOCK_SLACK_US: Final = DAY_US
 _TILE_HEIGHT: Final = 8
+_LAST_OF_TILE: Final = TILE_WIDTH - 1
 
 
-class RowLike(Protocol):
-    """A stored row."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def data(self) -> bytes: ...
-    @property
-    def leaf(self) -> bytes: ...
-
-
-class TextLike(Protocol):
-    """A text beside a row."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def field(self) -> str: ...
-    @property
-    def salt(self) -> bytes: ...
-    @property
-    def text(self) -> str: ...
+RowTuple: TypeAlias = tuple[int, bytes, bytes]
+"""A stored row: number, bytes, leaf hash. Tuples, because a check looks at very many."""
+TextTuple: TypeAlias = tuple[int, bytes, bytes, bytes]
+"""A text beside a row: number, field, salt, text."""
 
 
 class CheckpointLike(Protocol):
@@ -61,13 +44,13 @@ class CheckpointLike(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Rows in order, the texts beside them, the checkpoints of as many rows, and the tiles in which their hashes are.
+    """Rows in order, the texts beside them by number and field, the checkpoints of as many rows, and the tiles in which their hashes are.
 
     `tiles` is by (level, index); a tile that a page fills and that is not here is not compared.
     """
 
-    rows: Sequence[RowLike] = ()
-    texts: Iterable[TextLike] = ()
+    rows: Sequence[RowTuple] = ()
+    texts: Sequence[TextTuple] = ()
     checkpoints: Sequence[CheckpointLike] = ()
     tiles: Mapping[tuple[int, int], bytes] = field(default_factory=dict[tuple[int, int], bytes])
 
@@ -161,29 +144,35 @@ class Evidence:
 
     def feed(self, page: Page) -> Problem | None:
         """The next rows. Gives the first problem so far; what comes after it is not looked at."""
-        verifier, tree = self._verifier, self._verifier.tree
+        verifier = self._verifier
         checkpoints = iter(page.checkpoints)
         checkpoint = next(checkpoints, None)
-        texts: dict[int, list[TextLike]] = {}
-        for text in page.texts:
-            texts.setdefault(text.seq, []).append(text)
+        texts, place = page.texts, 0
+        beside = texts[0][0] if texts else -1
         stop = -1
-        for row in page.rows:
-            if tree.size >= stop:
+        for seq, data, leaf in page.rows:
+            if seq >= stop:
                 checkpoint = self._compare(checkpoint, checkpoints)
                 stop = self._next_stop(checkpoint)
-            if verifier.feed(row.seq, row.data, row.leaf) is not None:
+            if seq == beside:
+                first = place
+                commits, place = _commits(texts, place)
+                beside = texts[place][0] if place < len(texts) else -1
+                side = b",".join(commits)
+                if verifier.feed(seq, data, leaf, side) is None and verifier.side != side:
+                    self._compare_texts(seq, texts[first:place], commits)
+            else:
+                verifier.feed(seq, data, leaf)
+            if verifier.problem is not None:
                 return verifier.problem
             if verifier.row in _SPECIAL:
-                self._special(row.seq, row.data)
-            if texts and (beside := texts.pop(row.seq, None)) is not None:
-                self._read_texts(row.seq, beside)
-            if not tree.size % TILE_WIDTH:
+                self._special(seq, data)
+            if seq & _LAST_OF_TILE == _LAST_OF_TILE:
                 self._keep_root()
         self._compare(checkpoint, checkpoints)
-        if texts and verifier.problem is None:
-            lost = min(texts)
-            self._fail(lost, ProblemCode.TEXT_DIFFERS, "there is a text beside it, and no such row")
+        if place < len(texts) and verifier.problem is None:
+            self._fail(beside, ProblemCode.TEXT_DIFFERS, "there is a text beside it, and no such row")
+        verifier.tree.fold()
         if page.tiles:
             self._compare_leaves(page)
         self._compare_tiles(page)
@@ -201,7 +190,7 @@ class Evidence:
         """What was found. `first` is the first row that the log still keeps, `claimed` how far it says that it goes.
 
         `signed` is the size of the largest checkpoint there is, `trusted` the ids of nodes that may answer for the log;
-        with `signing` it may be that nothing of the log is signed yet.
+        with `signing` the node still writes the log, and need not have signed all of it.
         """
         tree, end = self._verifier.tree, self.size if self._end is None else self._end
         self._compare_seen()
@@ -231,7 +220,7 @@ class Evidence:
             pruned=gone if excused else (),
             keys=tuple(self._keys.changes),
             node=self._keys.nodes[-1] if self._keys.nodes else "",
-            vouched=not trusted.isdisjoint(self._keys.nodes),
+            vouched=self._checkpoints > 0 and not trusted.isdisjoint(self._keys.nodes),
         )
 
     def _compare_seen(self) -> None:
@@ -252,6 +241,10 @@ class Evidence:
 
     def _judge_keys(self, trusted: frozenset[str], *, signing: bool) -> None:
         nodes = self._keys.nodes
+        end = self.size if self._end is None else self._end
+        if not signing and self._covered < end:
+            words = f"rows {self._covered} to {end - 1} are not signed, so nobody answers for them"
+            self.doubt(ProblemCode.NOT_COMPARED, words)
         if not trusted or not trusted.isdisjoint(nodes):
             return
         if nodes:
@@ -259,8 +252,6 @@ class Evidence:
             self._fail(0, ProblemCode.NOT_VOUCHED, words)
         elif self._checkpoints:
             self.doubt(ProblemCode.KEY_UNKNOWN, "no node answers for the key that signed this log")
-        elif not signing:
-            self.doubt(ProblemCode.NOT_COMPARED, "nothing of this log is signed, so nobody answers for it")
 
     def _excuse(self, first: int) -> bool:
         """Whether the rows before `first` were pruned as a prune row says; TAMPERED otherwise."""
@@ -340,15 +331,12 @@ class Evidence:
         self._fail(seq, ProblemCode.PRUNE_TOO_YOUNG, words)
         return ""
 
-    def _read_texts(self, seq: int, texts: Iterable[TextLike]) -> None:
+    def _compare_texts(self, seq: int, texts: Sequence[TextTuple], commits: Sequence[bytes]) -> None:
+        """Holds the texts beside a row against it, of which some were erased."""
         side = self._verifier.side or b""
-        for text in texts:
-            try:
-                commit = commitment(text.salt, text.text)
-            except MeshError:
-                commit = ""
-            if f'"{text.field}":"{commit}"'.encode("utf-8", "surrogatepass") not in side:
-                name = ascii(text.field)[:80]
+        for (_, field, _, _), commit in zip(texts, commits, strict=True):
+            if commit not in side:
+                name = ascii(field.decode("utf-8", "replace"))[:80]
                 self._fail(seq, ProblemCode.TEXT_DIFFERS, f"the text beside it called {name} is not the one it was")
                 return
 
@@ -366,11 +354,11 @@ class Evidence:
         """Holds each leaf tile that lies in the page against its rows."""
         if not page.rows or self._verifier.problem is not None:
             return
-        start = page.rows[0].seq
+        start = page.rows[0][0]
         for first in range(-(-start // TILE_WIDTH) * TILE_WIDTH, start + len(page.rows) - TILE_WIDTH + 1, TILE_WIDTH):
             kept = page.tiles.get((0, first // TILE_WIDTH))
             inside = page.rows[first - start : first - start + TILE_WIDTH]
-            if kept is not None and kept != b"".join(row.leaf for row in inside):
+            if kept is not None and kept != b"".join(row[2] for row in inside):
                 self._fail(first, ProblemCode.TILE_DIFFERS, f"tile {first // TILE_WIDTH} of level 0 has other hashes")
                 return
 
@@ -394,6 +382,17 @@ class Evidence:
             self._verifier.doubt(problem)
         else:
             self._verifier.fail(problem)
+
+
+def _commits(texts: Sequence[TextTuple], place: int) -> tuple[list[bytes], int]:
+    """What the texts of one row, from that place on, commit it to, as it stands in the row; the place after them."""
+    seq, commits = texts[place][0], list[bytes]()
+    while place < len(texts) and texts[place][0] == seq:
+        _, field, salt, text = texts[place]
+        commit = sha256(salt + text).hexdigest() if len(salt) == SALT_BYTES else ""
+        commits.append(b'"%b":"%b"' % (field, commit.encode("ascii")))
+        place += 1
+    return commits, place
 
 
 _SPECIAL: Final = frozenset({b"key", b"prune"})

@@ -32,7 +32,7 @@ _SIZE_DIGITS: Final = 16
 _SUBTREE_LABEL: Final = b"subtree/v1\n\0"
 _is_name = re.compile(r"[^\s+]+").fullmatch
 _is_size = re.compile(r"0|[1-9][0-9]{0,15}", re.ASCII).fullmatch
-_has_control = re.compile(r"[\x00-\x09\x0b-\x1f]").search
+_has_control = re.compile("[\x00-\x09\x0b-\x1f\ud800-\udfff]").search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,7 @@ def read(written: str) -> Note:
     """The note in a text; TAMPERED unless every byte of it is as signed-note says."""
     if len(written.encode("utf-8", "surrogatepass")) > MAX_NOTE_BYTES:
         refuse(f"it is longer than {MAX_NOTE_BYTES} bytes")
-    if _has_control(written) or (not written.isprintable() and any("\ud800" <= one <= "\udfff" for one in written)):
+    if _has_control(written):
         refuse("it has a control character or half a character")
     body, found, tail = written.rpartition("\n\n")
     if not found or not body or not tail.endswith("\n"):

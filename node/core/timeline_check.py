@@ -157,6 +157,7 @@ class Verifier:
     ) -> None:
         start = start or Head.empty(origin)
         self.tree = merkle.Tree(start.size, start.frontier)
+        self._next = start.size
         self.origin = origin
         self.row, self.boot = b"", b""
         self.side: bytes | None = None
@@ -196,18 +197,21 @@ class Verifier:
     def skip(self, height: int, root: bytes, last: bytes) -> None:
         """Before the first row: a complete subtree of 2^height rows that are not here, `last` the last one's leaf."""
         self.tree.add_subtree(height, root)
-        self._first = self.tree.size
+        self._first = self._next = self.tree.size
         self._last = last.hex().encode()
 
     def ends(self, head: Head) -> bool:
         """Whether that is where the rows so far end."""
         last = b"" if head.last is None else head.last.hex().encode()
-        return (head.size, list(head.frontier), last) == (self.tree.size, self.tree.frontier, self._last)
+        return (head.size, head.frontier, last) == (self.tree.size, self.tree.frontier, self._last)
 
-    def feed(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        """Check the next stored row. Returns the first problem so far; rows after it are not looked at."""
+    def feed(self, seq: int, data: bytes, stored_leaf: bytes, side: bytes | None = None) -> Problem | None:
+        """Check the next stored row. Returns the first problem so far; rows after it are not looked at.
+
+        `side` is what its commitments to texts will be if all its texts are there, in order.
+        """
         if self._problem is None:
-            self._problem = self._check(seq, data, stored_leaf)
+            self._problem = self._check(seq, data, stored_leaf, side)
         return self._problem
 
     def finish(self) -> Verification:
@@ -232,10 +236,9 @@ class Verifier:
             warnings=tuple(self._warnings),
         )
 
-    def _check(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        expected = self.tree.size
-        if seq != expected:
-            return self._misplaced(seq, expected)
+    def _check(self, seq: int, data: bytes, stored_leaf: bytes, expected: bytes | None) -> Problem | None:
+        if seq != self._next:
+            return self._misplaced(seq, self._next)
         leaf = sha256(b"\x00" + data).digest()
         if leaf != stored_leaf:
             return _problem(seq, ProblemCode.EDITED, "its bytes do not have the hash that was stored with them")
@@ -246,12 +249,13 @@ class Verifier:
             if (
                 log == self._raw_origin
                 and int(number) == seq
-                and (side is None or in_order(side))
+                and (side is None or side == expected or in_order(side))
                 and (extra is None or in_order(extra))
             ):
                 if (prev is not None and prev != self._last) or (prev is None and self._last):
                     return _broken(seq)
                 self.tree.add(leaf)
+                self._next = seq + 1
                 self._last = leaf.hex().encode()
                 self.row, self.side = row, side
                 self._watch_clock(seq, boot, int(ts), int(mono))
@@ -270,6 +274,7 @@ class Verifier:
         elif (header.prev or "").encode() != self._last:
             return _broken(seq)
         self.tree.add(leaf)
+        self._next = seq + 1
         self._last = leaf.hex().encode()
         if isinstance(header, Header):
             side = decode(data).get("side")
@@ -284,7 +289,7 @@ class Verifier:
         return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
 
     def _compare_root(self) -> Problem | None:
-        size = self.tree.size
+        size = self._next
         trusted = self._checkpoints.get(size)
         if trusted is None or trusted == self.tree.root:
             return None

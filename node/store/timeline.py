@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from node.core import merkle, timeline
 from node.core.errors import ErrorCode, MeshError
@@ -17,6 +17,9 @@ TILE: Final = merkle.TILE_WIDTH
 LOG_BROKEN: Final = "timeline"
 """The reason in the details of an error that says that the log as stored cannot go on."""
 _PLACE_BITS: Final = 40
+# As bytes: a single text that is no UTF-8 would keep all others from being read.
+_TEXTS: Final = "CAST(field AS BLOB) AS field, CAST(body AS BLOB) AS body"
+_CHECKPOINT: Final = "size, root, CAST(note AS BLOB) AS note, made_us"
 
 
 def base(log: int) -> int:
@@ -54,10 +57,10 @@ class TimelineReader:
             return ()
         texts: dict[int, list[tuple[str, str]]] = {}
         for row in self._db.execute(
-            "SELECT place, field, body FROM timeline_side WHERE place BETWEEN ? AND ? ORDER BY place, field",
+            f"SELECT place, {_TEXTS} FROM timeline_side WHERE place BETWEEN ? AND ? ORDER BY place, field",
             (rows[0]["place"], rows[-1]["place"]),
         ):
-            texts.setdefault(row["place"], []).append((row["field"], row["body"]))
+            texts.setdefault(row["place"], []).append((_text(row["field"]), _text(row["body"])))
         return tuple(
             StoredRow(
                 seq=row["place"] - start,
@@ -72,12 +75,35 @@ class TimelineReader:
         """The texts beside rows `first` to `end` - 1 with their salts, in order; what was erased is not among them."""
         start = base(self._log(log))
         rows = self._db.execute(
-            "SELECT place, field, salt, body FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
+            f"SELECT place, salt, {_TEXTS} FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
             (start + first, start + end),
         )
         return tuple(
-            Side(seq=row["place"] - start, field=row["field"], salt=row["salt"], text=row["body"]) for row in rows
+            Side(seq=row["place"] - start, field=_text(row["field"]), salt=bytes(row["salt"]), text=_text(row["body"]))
+            for row in rows
         )
+
+    def entries(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes]]:
+        """Rows `first` to `end` - 1 as plain tuples: number, bytes, leaf hash."""
+        start = base(self._log(log))
+        return self._plain(
+            "SELECT place - ?, data, leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place",
+            (start, start + first, start + end),
+        )
+
+    def salted(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes, bytes]]:
+        """The texts beside rows `first` to `end` - 1 as plain tuples: number, field, salt, text."""
+        start = base(self._log(log))
+        return self._plain(
+            "SELECT place - ?, CAST(field AS BLOB), salt, CAST(body AS BLOB) FROM timeline_side "
+            "WHERE place >= ? AND place < ? ORDER BY place, field",
+            (start, start + first, start + end),
+        )
+
+    def _plain(self, sql: str, values: tuple[int, ...]) -> list[Any]:
+        cursor = self._db.cursor()
+        cursor.row_factory = None
+        return cursor.execute(sql, values).fetchall()
 
     def size(self) -> int:
         """How many rows the current log claims to have."""
@@ -99,8 +125,7 @@ class TimelineReader:
     def checkpoints(self, after: int, limit: int, log: int | None = None) -> tuple[Checkpoint, ...]:
         """Checkpoints of more than `after` rows, the smallest first."""
         rows = self._db.execute(
-            "SELECT size, root, note, made_us FROM timeline_checkpoints WHERE log = ? AND size > ? "
-            "ORDER BY size LIMIT ?",
+            f"SELECT {_CHECKPOINT} FROM timeline_checkpoints WHERE log = ? AND size > ? ORDER BY size LIMIT ?",
             (self._log(log), after, limit),
         )
         return tuple(map(_checkpoint_of, rows))
@@ -108,7 +133,7 @@ class TimelineReader:
     def last_checkpoint(self, log: int | None = None) -> Checkpoint | None:
         """The checkpoint of most rows."""
         row = self._db.execute(
-            "SELECT size, root, note, made_us FROM timeline_checkpoints WHERE log = ? ORDER BY size DESC LIMIT 1",
+            f"SELECT {_CHECKPOINT} FROM timeline_checkpoints WHERE log = ? ORDER BY size DESC LIMIT 1",
             (self._log(log),),
         ).fetchone()
         return None if row is None else _checkpoint_of(row)
@@ -252,9 +277,14 @@ def fill_tile(connection: sqlite3.Connection, log: int, index: int) -> bool:
     return True
 
 
+def _text(stored: bytes) -> str:
+    """A text as it is stored: of one that somebody damaged, what is no UTF-8 stays what it is, as half characters."""
+    return stored.decode("utf-8", "surrogateescape")
+
+
 def _hashes(folded: bytes) -> tuple[bytes, ...]:
     return tuple(folded[at : at + HASH_BYTES] for at in range(0, len(folded), HASH_BYTES))
 
 
 def _checkpoint_of(row: sqlite3.Row) -> Checkpoint:
-    return Checkpoint(size=row["size"], root=row["root"], note=row["note"], made_us=row["made_us"])
+    return Checkpoint(size=row["size"], root=row["root"], note=_text(row["note"]), made_us=row["made_us"])

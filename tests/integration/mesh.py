@@ -50,9 +50,8 @@ from node.ports import Call, Screener, Tx
 from node.ports_timeline import RowFilter
 from node.ports_work import LaunchPlan
 from node.proofs import Proofs
-from node.signatures import NoteChecks
 from node.store import SqliteStore, StoreSettings
-from tests.local_twins_proof import MemoryKeys
+from tests.local_twins_proof import MemoryKeys, prover
 from tests.rule_screener import RuleScreener
 from tests.waiting import until
 
@@ -216,11 +215,7 @@ class Mesh:
         typer = ScriptedTyper(clock)
         notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)
         audit = Audit(store=store, poll_s=DEADLINE_S)
-        keys = MemoryKeys()
-        checkpoints = Checkpoints(
-            store=store, keys=keys, clock=clock, limits=limits, keep=path.with_suffix(".seen").write_text
-        )
-        proofs = Proofs(store=store, keys=keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
+        keys, checkpoints, proofs = prover(store, clock, limits, path)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         broker = Broker(
@@ -236,6 +231,10 @@ class Mesh:
             inbox=inbox, typer=typer, notices=notices, audit=audit, broker=broker, exchanges=exchanges,
             people=People(exchanges), proofs=proofs, checkpoints=checkpoints, keys=keys,
         )  # fmt: skip
+
+    def take_keys(self, keys: MemoryKeys) -> None:
+        """The node has these log keys from now on."""
+        self.keys, self.checkpoints, self.proofs = prover(self.store, self.clock, self.limits, self.path, keys)
 
     async def reopened(self) -> Mesh:
         """The node after it went away without a word to its callers: a new one over the same file."""

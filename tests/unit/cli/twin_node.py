@@ -295,6 +295,18 @@ class TwinNode(MirrorTwin):
         self._take(request, context)
         yield from self.erases
 
+    def BundleTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield pb.BundleTimelineResponse(line='{"header": 1}')
+        for row in self.timeline.stored:
+            yield pb.BundleTimelineResponse(row=row)
+        if self.stops:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+
+    def ProveTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ProveTimelineResponse(proof=f"c2sp.org/tlog-proof@v1\nindex {request.seq}\n")
+
     def ListApprovals(self, request, context):  # noqa: N802
         self._take(request, context)
         shown = [known for known in self.approvals if not request.pending or known.decision == "pending"]
