@@ -75,6 +75,8 @@ class Keeping(RuleBasedStateMachine):
 
     @rule(days=st.sampled_from((-200, 91, 1_000)))
     def the_clock_is_set_wrong_and_right_again(self, days: int) -> None:
+        # Without a row of the right time in this boot, two such boots would bear each other out: that is the limit.
+        self._run(self.stage.write(1))
         before = self._run(self.stage.store.read(lambda reader: reader.logs()))
         self.clocks.wall_us += days * DAY_US
         self._run(self.stage.write(1))
