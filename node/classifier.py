@@ -12,6 +12,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.screen import ENGINE_LEARNED, Field, Verdict, screen, version_of
 from node.core.screen_rules import VERSION
 from node.core.screen_scorer import Scorer
+from node.core.timeline import Scan
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +47,14 @@ class Classifier:
     def version(self) -> str:
         """Of the rules, and of the weights with their hash."""
         return version_of(self._scorer) if self._scorer is not None else f"{VERSION}, unavailable"
+
+    @property
+    def scan(self) -> Scan:
+        """Which screen is at work, as rows name it; of one that is not, only its rules have a version."""
+        works = self._scorer is not None
+        return Scan(
+            engine=self.engine, version=self.version if works else VERSION, status="clean" if works else "unavailable"
+        )
 
     async def screen(self, fields: Sequence[Field]) -> Verdict:
         """The verdict over all fields together; SCANNER_UNAVAILABLE when it cannot be had."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Final
 
 from node.codec_values import known, wire_text
 from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
 from node.core.export_record import Format, Step
 from node.core.timeline_check import ProblemCode
-from node.core.views import ProblemView, TimelineRowView, VerifyResultView, VerifyView
-from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
+from node.core.timeline_overview import Overview
+from node.core.views import LogView, ProblemView, TimelineRowView, VerifyResultView, VerifyView
+from node.ports_timeline import LogInfo, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
+
+_NUMBERS: Final = tuple(one.name for one in fields(Overview) if one.name not in {"peers", "blocks"})
 
 
 def row_filter_to_wire(wanted: RowFilter, *, follow: bool) -> pb.ReadTimelineRequest:
@@ -28,6 +33,14 @@ def row_filter_to_wire(wanted: RowFilter, *, follow: bool) -> pb.ReadTimelineReq
         since_us=wanted.since_us,
         until_us=wanted.until_us,
         tail=wanted.tail,
+        before_seq=wanted.before_seq,
+        row=wanted.row,
+        outcome=wanted.outcome,
+        reason=wanted.reason,
+        workspace=wanted.workspace,
+        peer=wanted.peer,
+        text=wanted.text,
+        whole=wanted.whole,
     )
 
 
@@ -44,6 +57,14 @@ def row_filter_from_wire(wire: pb.ReadTimelineRequest) -> RowFilter:
         since_us=wire.since_us,
         until_us=wire.until_us,
         tail=wire.tail,
+        before_seq=wire.before_seq,
+        row=wire.row,
+        outcome=wire.outcome,
+        reason=wire.reason,
+        workspace=wire.workspace,
+        peer=wire.peer,
+        text=wire.text,
+        whole=wire.whole,
     )
 
 
@@ -71,6 +92,30 @@ def batch_to_wire(rows: Sequence[StoredRow], salts: Mapping[int, Mapping[str, by
     for wire in batch.rows:
         wire.salts.update(salts.get(wire.seq, {}))
     return batch
+
+
+def logs_to_wire(logs: tuple[LogInfo, ...]) -> pb.ListTimelineLogsResponse:
+    return pb.ListTimelineLogsResponse(
+        logs=[
+            pb.TimelineLog(origin=wire_text(one.origin), size=one.size, first=one.first, current=one.current)
+            for one in logs
+        ]
+    )
+
+
+def logs_from_wire(wire: pb.ListTimelineLogsResponse) -> tuple[LogView, ...]:
+    return tuple(LogView(origin=one.origin, size=one.size, first=one.first, current=one.current) for one in wire.logs)
+
+
+def overview_to_wire(overview: Overview[StoredRow]) -> pb.GetTimelineOverviewResponse:
+    numbers = {name: getattr(overview, name) for name in _NUMBERS}
+    blocks = [row_to_wire(row) for row in overview.blocks]
+    return pb.GetTimelineOverviewResponse(peers=overview.peers, blocks=blocks, **numbers)
+
+
+def overview_from_wire(wire: pb.GetTimelineOverviewResponse) -> Overview[TimelineRowView]:
+    numbers = {name: getattr(wire, name) for name in _NUMBERS}
+    return Overview(peers=tuple(wire.peers), blocks=tuple(map(row_from_wire, wire.blocks)), **numbers)
 
 
 def verify_to_wire(step: VerifyProgress) -> pb.VerifyTimelineResponse:
@@ -147,6 +192,7 @@ def recorded_to_wire(recorded: Recorded) -> pb.RecordExportResponse:
         root=recorded.standing.root,
         first_kept=recorded.standing.first_kept,
         checkpoint=recorded.standing.checkpoint,
+        end=recorded.end,
     )
 
 
@@ -158,7 +204,7 @@ def recorded_from_wire(wire: pb.RecordExportResponse) -> Recorded:
         first_kept=wire.first_kept,
         checkpoint=wire.checkpoint,
     )
-    return Recorded(export=wire.export, seq=wire.seq, standing=standing)
+    return Recorded(export=wire.export, seq=wire.seq, standing=standing, end=wire.end)
 
 
 def proof_to_wire(proof: Proof) -> pb.ProveRowResponse:

@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from node import config, lock, tunnel_parts
+from node import config, lock, runs, tunnel_parts
 from node.agent_catalogue import AgentClis
 from node.bounded_log import BoundedLog
 from node.core.errors import MeshError
-from node.core.timeline import Row, RowKind
+from node.core.row_codes import ExtraKey, RowDecision, RowReason
 from node.exchanges import People
+from node.ledger import Ledger
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
@@ -25,7 +26,7 @@ from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, heap, paths
 from node.ports import Tx
-from node.version import SOFTWARE, VERSION
+from node.version import VERSION
 
 _log = logging.getLogger(__name__)
 
@@ -59,20 +60,21 @@ async def _archive_due(parts: Parts) -> None:
         await parts.store.write(partial(_done, outbox=outbox))
 
 
+def _given_up(tx: Tx, *, ledger: Ledger, count: int) -> None:
+    ledger.file_row(tx, RowDecision.EXPIRED, (), reason=RowReason.UNCLAIMED, extra={ExtraKey.COUNT: count})
+
+
 def _done(tx: Tx, *, outbox: int) -> None:
     tx.effect_done(outbox)
 
 
 async def _tidy(parts: Parts) -> None:
     """Drops old keys, content that peers left unclaimed, and copies of files which no message has any more."""
-    await parts.parcels.sweep()
+    given_up = await parts.parcels.sweep()
+    if given_up:
+        await parts.store.write(partial(_given_up, ledger=parts.ledger, count=given_up))
     await parts.files.sweep(await parts.store.read(lambda reader: reader.file_hashes()))
     await parts.store.write(lambda tx: tx.forget_before(clocks.wall_us() - _KEEP_KEYS_US))
-
-
-async def _lifecycle_row(parts: Parts, decision: str) -> None:
-    row = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision=decision, sw=SOFTWARE)
-    await parts.store.write(lambda tx: tx.append(row))
 
 
 async def serve(home: Path, ready: Callable[[], None]) -> None:
@@ -87,7 +89,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
         tunnel = tunnel_parts.build(parts)
-        await _lifecycle_row(parts, "started")
+        await parts.store.write(lambda tx: runs.begun(tx, parts.ledger, parts.screener.scan))
         try:
             await parts.tmux.forget_unstarted()
         except MeshError as error:
@@ -134,7 +136,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             await parts.stopping.wait()
             for task in work:
                 task.cancel()
-        await _lifecycle_row(parts, "stopped")
+        await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
 
 
 def main(home: Path) -> int:

@@ -32,6 +32,8 @@ class TimelineApi:
         """Every one of these calls by its name, behind `door`."""
         return {
             "ReadTimeline": door.stream(self._read, pb.ReadTimelineRequest, follows=lambda asked: asked.follow),
+            "ListTimelineLogs": door.unary(self._logs, pb.ListTimelineLogsRequest),
+            "GetTimelineOverview": door.unary(self._overview, pb.GetTimelineOverviewRequest),
             "VerifyTimeline": door.stream(self._verify, pb.VerifyTimelineRequest),
             "RecordExport": door.unary(self._record_export, pb.RecordExportRequest),
             "ProveRow": door.unary(self._prove_row, pb.ProveRowRequest),
@@ -60,6 +62,12 @@ class TimelineApi:
     async def _batch(self, rows: Sequence[StoredRow], log: str, *, salted: bool) -> pb.ReadTimelineResponse:
         salts = await self.exports.salts(log, [row.seq for row in rows]) if salted else {}
         return codec.batch_to_wire(rows, salts)
+
+    async def _logs(self, _asked: pb.ListTimelineLogsRequest) -> pb.ListTimelineLogsResponse:
+        return codec.logs_to_wire(await self.audit.logs())
+
+    async def _overview(self, asked: pb.GetTimelineOverviewRequest) -> pb.GetTimelineOverviewResponse:
+        return codec.overview_to_wire(await self.audit.overview(asked.since_us))
 
     def _verify(self, _asked: pb.VerifyTimelineRequest) -> AsyncGenerator[pb.VerifyTimelineResponse, None]:
         return _translated(self.audit.verify(), codec.verify_to_wire)

@@ -8,7 +8,8 @@ from functools import partial
 
 from node import codec_timeline as codec
 from node.core.export_manifest import ExportNote, Proof, Recorded
-from node.core.views import TimelineRowView, VerifyView
+from node.core.timeline_overview import Overview
+from node.core.views import LogView, TimelineRowView, VerifyView
 from node.local_client_mesh import Asks
 from node.ports_timeline import RowFilter
 from node.wire.v1 import local_pb2 as pb
@@ -36,6 +37,15 @@ class TimelineCalls:
             async for wire in wires:
                 for row in wire.rows:
                     yield codec.row_from_wire(row)
+
+    async def timeline_logs(self: Asks) -> tuple[LogView, ...]:
+        """The logs of the node, the current one last."""
+        return codec.logs_from_wire(await self._ask(self._stub.ListTimelineLogs, pb.ListTimelineLogsRequest))
+
+    async def timeline_overview(self: Asks, since_us: int) -> Overview[TimelineRowView]:
+        """What the current log tells of the time since then."""
+        asked = partial(pb.GetTimelineOverviewRequest, since_us=since_us)
+        return codec.overview_from_wire(await self._ask(self._stub.GetTimelineOverview, asked))
 
     async def verify_timeline(self: Asks) -> AsyncGenerator[VerifyView, None]:
         """Verify the whole timeline: views of the progress, then one with the result."""

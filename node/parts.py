@@ -23,6 +23,7 @@ from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
+from node.core.row_policy import policy_hash
 from node.core.timeline import Clock as RowClock
 from node.egress import Egress
 from node.egress_files import FileEgress
@@ -188,7 +189,14 @@ async def build(
         await store.write(lambda tx: succession.settle(tx, line))
         clock = SystemClock()
         resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
-        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
+        ledger = Ledger(
+            node=me.node_id,
+            clock=clock,
+            entropy=entropy,
+            limits=limits,
+            resumable=resumable,
+            policy=policy_hash(limits, credentials=settings.screen.credentials),
+        )
         tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
         files = Files(home=home, limits=limits)

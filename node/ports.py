@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 from node.core.approval import Approval
 from node.core.commands import Arrival, Command, Peer, Receipt
 from node.core.effects import Effect
+from node.core.errors import ErrorCode
 from node.core.model import Address, Blocked, Conversation, Exchange, Ladder, Message, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
@@ -232,7 +233,7 @@ class Broker(Protocol):
         plan: LaunchPlan | None = None,
         origin: Origin | None = None,
     ) -> Receipt: ...
-    async def note_refusal(self, actor: Address, tool: str, reason: str) -> None: ...
+    async def note_refusal(self, actor: Address, tool: str, code: ErrorCode) -> None: ...
 
 
 class Inbox(Protocol):

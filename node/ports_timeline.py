@@ -9,6 +9,8 @@ from typing import Protocol
 from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
+from node.core.timeline_filter import RowFilter as RowFilter  # noqa: PLC0414  (doors have it from here)
+from node.core.timeline_overview import Overview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,26 +55,6 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which timeline rows; empty means any. Times in microseconds, `until_us` 0 for open.
-
-    `log` is an origin; empty means the current log.
-    """
-
-    log: str = ""
-    from_seq: int = 0
-    limit: int = 0
-    engine: str = ""
-    decision: str = ""
-    session: str = ""
-    exchange: str = ""
-    message: str = ""
-    since_us: int = 0
-    until_us: int = 0
-    tail: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyProgress:
     """How far a verification is; `result` comes with the last one."""
 
@@ -86,6 +68,8 @@ class Audit(Protocol):
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
     def verify(self) -> AsyncIterator[VerifyProgress]: ...
+    async def logs(self) -> tuple[LogInfo, ...]: ...
+    async def overview(self, since_us: int) -> Overview[StoredRow]: ...
 
 
 class Exports(Protocol):

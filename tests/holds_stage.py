@@ -73,9 +73,9 @@ async def exchange_of(mesh: Mesh, exchange_id: str) -> Exchange:
 
 
 async def story(mesh: Mesh, message: Message) -> list[tuple[object, object]]:
-    """(decision, reason) of each row about a message, the questions about it left out."""
+    """(decision, reason) of each row about a message itself: neither of questions about it nor of its files."""
     rows = await mesh.rows(message=message.id)
-    return [(row["decision"], row.get("reason")) for row in rows if row["engine"] != "approval"]
+    return [(row["decision"], row.get("reason")) for row in rows if str(row["engine"]).startswith("agent.")]
 
 
 def asking(path: Path, **options: object) -> AbstractAsyncContextManager[Mesh]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TypeVar
@@ -34,6 +34,7 @@ from node.core.model import (
 from node.core.node_status import NodeStatus
 from node.core.relay import RemoteSession
 from node.core.timeline_check import Problem, ProblemCode, Verification
+from node.core.timeline_overview import Overview
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
@@ -43,7 +44,7 @@ from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession
-from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
+from node.ports_timeline import LogInfo, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
@@ -287,6 +288,17 @@ class Log:
         async with self.added:
             self.stored.append(self.row(seq))
             self.added.notify_all()
+
+    async def logs(self) -> tuple[LogInfo, ...]:
+        return (
+            LogInfo(id=1, origin="local/n/1", size=600, first=256, current=False),
+            LogInfo(id=2, origin="local/n/2", size=len(self.stored), first=0, current=True),
+        )
+
+    async def overview(self, since_us: int) -> Overview[StoredRow]:
+        numbers = {one.name: at for at, one in enumerate(fields(Overview)) if one.name not in {"peers", "blocks"}}
+        blocks = tuple(self.stored[-2:])
+        return Overview(peers=("p" * 52,), blocks=blocks, **{**numbers, "since_us": since_us})
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]:
         self.wanted.append(wanted)

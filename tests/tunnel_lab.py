@@ -52,6 +52,7 @@ class MirrorsTwin:
 
     def __init__(self) -> None:
         self._active: set[str] = set()
+        self.refusals: list[tuple[str, ErrorCode]] = []
         self._changes = Changes()
 
     @property
@@ -60,6 +61,12 @@ class MirrorsTwin:
 
     def active(self) -> tuple[str, ...]:
         return tuple(sorted(self._active))
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        self.refusals.append((peer_id, code))
+
+    def let_in(self, peer_id: str) -> None:
+        assert peer_id in self._active
 
     def put(self, peer: str, *, on: bool) -> None:
         (self._active.add if on else self._active.discard)(peer)

@@ -26,6 +26,7 @@ from node.core.screen_policy import policy_hits
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
 from node.core.screen_words import LEXIS
+from node.core.secret_names import without_pieces
 
 if TYPE_CHECKING:
     # It brings numpy, which most who speak of verdicts never need.
@@ -158,13 +159,18 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         decision=decision,
         score=score,
         findings=tuple(_finding(hit, fields, field_starts) for hit in hits),
-        snippet=_escaped(without_credentials(best.excerpt)) if best is not None else "",
+        snippet=_escaped(without_credentials(_shown(best, joined, secrets))) if best is not None else "",
         advice=ADVICE[best.family] if best is not None and decision is not Decision.RELAY else "",
         engine=ENGINE if scorer is None else ENGINE_LEARNED,
         version=VERSION if scorer is None else version_of(scorer),
         asks=tuple(sorted({hit.rule.partition(".")[2] for hit in asked})) if decision is Decision.HOLD else (),
         credentials=bool(secrets),
     )
+
+
+def _shown(hit: Hit, joined: str, secrets: tuple[Credential, ...]) -> str:
+    """The excerpt of a hit without what is left in it of a secret that it was cut in."""
+    return hit.excerpt if hit.family == CREDENTIAL or not secrets else without_pieces(hit.excerpt, joined, secrets)
 
 
 def version_of(scorer: Scorer) -> str:

@@ -6,10 +6,12 @@ never in a row: it holds ids, codes, sizes and salted commitments to texts kept 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -42,10 +44,9 @@ SCAN_STATUSES: Final = frozenset({"clean", "flagged", "unavailable", "skipped"})
 
 is_origin = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}", re.ASCII).fullmatch
 _CODE_FIELDS: Final = ("engine", "decision", "reason", "kind")
-_TOKEN_FIELDS: Final = (
-    *("boot", "sw", "policy", "msg", "conv", "parent", "root"),
-    *(f"{end}.{part}" for end in ("from", "to") for part in ("node", "workspace", "session", "agent", "role")),
-)
+_TOKEN_FIELDS: Final = ("boot", "sw", "policy", "msg", "conv", "parent", "root")
+# Ends of messages that are remembered as they are written: those of an exchange come with each of its rows.
+_PARTIES: Final = 1_024
 
 
 class RowKind(StrEnum):
@@ -85,9 +86,6 @@ class Party:
     session: str | None = None
     agent: str | None = None
     role: str | None = None
-
-
-_NOBODY: Final = Party()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +173,8 @@ class Head:
         return merkle.frontier_root(self.frontier)
 
 
-def append(head: Head, clock: Clock, row: Row) -> tuple[Head, Entry]:
-    """The log's next head and the row as it must be stored.
+def append(head: Head, clock: Clock, row: Row, side: Mapping[str, str] | None = None) -> tuple[Head, Entry]:
+    """The log's next head and the row as it must be stored; `side` stands for the row's own where it is given.
 
     A row that would exceed 8 KiB is trimmed, in this order and only as far as needed: files beyond the first 8, rule
     ids beyond the first 8, all of `extra`. What went is noted in `cut` as its count and the SHA-256 of its canonical
@@ -185,10 +183,9 @@ def append(head: Head, clock: Clock, row: Row) -> tuple[Head, Entry]:
     """
     if head.size > MAX_INT:
         raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The timeline is full; start a new log epoch.")
-    fields = _fields(head, clock, row)
-    data = dump_sorted(fields)
+    data = _written(head, clock, row, row.side if side is None else side)
     if len(data) > MAX_ROW_BYTES:
-        data = _trimmed(fields)
+        data = _trimmed(json.loads(data))
     leaf = merkle.leaf_hash(data)
     grown = merkle.grow(head.size, head.frontier, leaf)
     return (
@@ -210,95 +207,92 @@ def commitment(salt: bytes, text: str) -> str:
     return sha256(salt + encoded).hexdigest()
 
 
-def _fields(head: Head, clock: Clock, row: Row) -> dict[str, JsonValue]:
-    """The row as an object, its keys in the order in which they are written at every level."""
-    src, dst, content, scan = row.src or _NOBODY, row.dst or _NOBODY, row.content, row.scan
+def _written(head: Head, clock: Clock, row: Row, side: Mapping[str, str]) -> bytes:
+    """The row's canonical bytes, however long.
+
+    Written piece by piece, in the order of the keys: what is checked here has nothing in it that JSON would escape, and
+    rows are written while messages wait. INVALID_ARGUMENT for what is outside the schema.
+    """
     check(CODE, _CODE_FIELDS, (row.engine, row.decision, row.reason, row.kind))
-    check(
-        TOKEN,
-        _TOKEN_FIELDS,
-        (
-            *(clock.boot, row.sw, row.policy, row.msg, row.conv, row.parent, row.root),
-            *(src.node, src.workspace, src.session, src.agent, src.role),
-            *(dst.node, dst.workspace, dst.session, dst.agent, dst.role),
-        ),
+    tokens = (clock.boot, row.sw, row.policy, row.msg, row.conv, row.parent, row.root)
+    check(TOKEN, _TOKEN_FIELDS, tokens)
+    extra = row.extra
+    pieces = (
+        f'{{"boot":"{clock.boot}"',
+        "" if row.content is None else f',"content":{_content(row.content)}',
+        "" if row.conv is None else f',"conv":"{row.conv}"',
+        f',"decision":"{row.decision}"',
+        "" if row.depth is None else f',"depth":{count("depth", row.depth)}',
+        f',"engine":"{row.engine}"',
+        f',"extra":{_extra(extra)}' if extra else "",
+        "" if row.src is None else f',"from":{_party("from", row.src)}',
+        "" if row.kind is None else f',"kind":"{row.kind}"',
+        "" if row.leg is None else f',"leg":"{choice("leg", row.leg, LEGS)}"',
+        f',"log":"{head.origin}","mono":{count("mono", clock.mono_us)}',
+        "" if row.msg is None else f',"msg":"{row.msg}"',
+        "" if clock.off_us is None else f',"off":{integer("off", clock.off_us)}',
+        "" if row.parent is None else f',"parent":"{row.parent}"',
+        "" if row.policy is None else f',"policy":"{row.policy}"',
+        "" if head.last is None else f',"prev":"{head.last.hex()}"',
+        "" if row.reason is None else f',"reason":"{row.reason}"',
+        "" if row.root is None else f',"root":"{row.root}"',
+        f',"row":"{row.row.value}"',
+        "" if row.scan is None else f',"scan":{_scan(row.scan)}',
+        f',"seq":{head.size}',
+        f',"side":{_side(side)}' if side else "",
+        f',"sw":"{row.sw}"',
+        "" if row.dst is None else f',"to":{_party("to", row.dst)}',
+        f',"ts":{count("ts", clock.ts_us)},"v":{SCHEMA_VERSION}}}',
     )
-    fields: dict[str, JsonValue] = {
-        "boot": clock.boot,
-        "content": None if content is None else _content(content),
-        "conv": row.conv,
-        "decision": row.decision,
-        "depth": None if row.depth is None else count("depth", row.depth),
-        "engine": row.engine,
-        "extra": plain("extra", dict(row.extra), MAX_EXTRA_DEPTH + 1) if row.extra else None,
-        "from": None if row.src is None else _party(src),
-        "kind": row.kind,
-        "leg": None if row.leg is None else choice("leg", row.leg, LEGS),
-        "log": head.origin,
-        "mono": count("mono", clock.mono_us),
-        "msg": row.msg,
-        "off": None if clock.off_us is None else integer("off", clock.off_us),
-        "parent": row.parent,
-        "policy": row.policy,
-        "prev": None if head.last is None else head.last.hex(),
-        "reason": row.reason,
-        "root": row.root,
-        "row": row.row.value,
-        "scan": None if scan is None else _scan(scan),
-        "seq": head.size,
-        "side": _side(row.side) if row.side else None,
-        "sw": row.sw,
-        "to": None if row.dst is None else _party(dst),
-        "ts": count("ts", clock.ts_us),
-        "v": SCHEMA_VERSION,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    return "".join(pieces).encode("ascii")
 
 
-def _party(party: Party) -> JsonValue:
-    fields: dict[str, JsonValue] = {
+@lru_cache(maxsize=_PARTIES)
+def _party(end: str, party: Party) -> str:
+    fields = {
         "agent": party.agent,
         "node": party.node,
         "role": party.role,
         "session": party.session,
         "workspace": party.workspace,
     }
-    return {name: value for name, value in fields.items() if value is not None}
+    check(TOKEN, [f"{end}.{name}" for name in fields], list(fields.values()))
+    return "{" + ",".join(f'"{name}":"{value}"' for name, value in fields.items() if value is not None) + "}"
 
 
-def _content(content: Content) -> JsonValue:
+def _content(content: Content) -> str:
+    size, chars = count("content.bytes", content.bytes), count("content.chars", content.chars)
     commits = (content.commit, *(commit for commit, _ in content.files))
     check(HASH, ("content.commit", *("content.files",) * len(content.files)), commits)
-    fields: dict[str, JsonValue] = {"bytes": count("content.bytes", content.bytes)}
-    fields["chars"] = count("content.chars", content.chars)
-    if content.commit is not None:
-        fields["commit"] = content.commit
-    if content.files:
-        fields["files"] = [[commit, count("content.files", size)] for commit, size in content.files]
-    fields["truncated"] = bool(content.truncated)
-    return fields
+    whole = "" if content.commit is None else f',"commit":"{content.commit}"'
+    files = ",".join(f'["{commit}",{count("content.files", size)}]' for commit, size in content.files)
+    among = f',"files":[{files}]' if files else ""
+    return f'{{"bytes":{size},"chars":{chars}{whole}{among},"truncated":{"true" if content.truncated else "false"}}}'
 
 
-def _side(side: Mapping[str, str]) -> JsonValue:
+def _extra(extra: Mapping[str, JsonValue]) -> str:
+    return dump_sorted(plain("extra", dict(extra), MAX_EXTRA_DEPTH + 1)).decode("ascii")
+
+
+def _side(side: Mapping[str, str]) -> str:
     names = sorted(side)
-    commits = tuple(side[name] for name in names)
+    commits = [side[name] for name in names]
     check(CODE, ("side",) * len(names), names)
     check(HASH, names, commits)
-    return dict(zip(names, commits, strict=True))
+    return "{" + ",".join(f'"{name}":"{commit}"' for name, commit in zip(names, commits, strict=True)) + "}"
 
 
-def _scan(scan: Scan) -> JsonValue:
+def _scan(scan: Scan) -> str:
     check(TOKEN, ("scan.engine", "scan.version"), (scan.engine, scan.version))
-    fields: dict[str, JsonValue] = {"engine": scan.engine}
-    if scan.rules:
-        check(CODE, ("scan.rules",) * len(scan.rules), scan.rules)
-        fields["rules"] = list(scan.rules)
     if not 0 <= scan.score <= 1000:
         refuse("scan.score", "it must be a score per mille, from 0 to 1000")
-    fields["score"] = scan.score
-    fields["status"] = choice("scan.status", scan.status, SCAN_STATUSES)
-    fields["version"] = scan.version
-    return fields
+    rules = ""
+    if scan.rules:
+        check(CODE, ("scan.rules",) * len(scan.rules), scan.rules)
+        rules = ',"rules":["' + '","'.join(scan.rules) + '"]'
+    status = choice("scan.status", scan.status, SCAN_STATUSES)
+    score = count("scan.score", scan.score)
+    return f'{{"engine":"{scan.engine}"{rules},"score":{score},"status":"{status}","version":"{scan.version}"}}'
 
 
 def _trimmed(fields: dict[str, JsonValue]) -> bytes:

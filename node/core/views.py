@@ -213,6 +213,16 @@ class ArrivalView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogView:
+    """One log of the node, whose rows `first` to `size` - 1 are kept; all but the current one are closed."""
+
+    origin: str
+    size: int
+    first: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRowView:
     """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field.
 

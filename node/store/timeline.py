@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
-from node.core import merkle, timeline
+from node.core import clock_step, merkle, timeline
 from node.core.errors import ErrorCode, MeshError
 from node.core.merkle import HASH_BYTES
 from node.core.timeline import Head
@@ -134,6 +133,8 @@ class TimelineTx(TimelineReader):
         self._entropy = entropy
         self._current = self._log(None)
         self._head = super().head(self._current)
+        # The log and its size when the last row was written, and the clock by then.
+        self._reading: tuple[int, int, timeline.Clock] | None = None
 
     @property
     def log(self) -> tuple[int, Head]:
@@ -150,15 +151,39 @@ class TimelineTx(TimelineReader):
         return self._head if log is None or log == self._current else super().head(log)
 
     def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
-        """Appends a row with commitments to its side texts; gives its sequence number."""
-        salted = [(field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
-        if salted:
-            row = replace(row, side={name: timeline.commitment(salt, text) for name, salt, text in salted})
-        self._head, entry = timeline.append(self._head, self._row_clock(), row)
-        place = _base(self._current) + entry.seq
+        """Appends a row with commitments to its side texts; gives its sequence number.
+
+        A step of the wall clock since the row before it is a row of its own, written first.
+        """
+        now, before = self._row_clock(), self._last_reading()
+        step = clock_step.step_us(before, now) if before is not None else 0
+        if step:
+            self._add(now, clock_step.step_row(step, row.sw), ())
+        seq = self._add(now, row, side)
+        self._reading = (*self._written, now)
+        return seq
+
+    @property
+    def _written(self) -> tuple[int, int]:
+        """The current log, and how many rows it has."""
+        return self._current, self._head.size
+
+    def _last_reading(self) -> timeline.Clock | None:
+        """The clock as the last row has it; None without one, or for a row that cannot be read."""
+        log, size = self._written
+        if self._reading is not None and self._reading[:2] == (log, size):
+            return self._reading[2]
+        row = self._db.execute("SELECT data FROM timeline WHERE place = ?", (_base(log) + size - 1,)).fetchone()
+        return clock_step.reading_of(bytes(row["data"])) if row is not None and size else None
+
+    def _add(self, now: timeline.Clock, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
+        place = _base(self._current) + self._head.size
+        salted = [(place, field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
+        commits = {field: timeline.commitment(salt, text) for _, field, salt, text in salted}
+        self._head, entry = timeline.append(self._head, now, row, commits or None)
         self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (place, entry.data, entry.leaf))
-        for field, salt, text in salted:
-            self._db.execute("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", (place, field, salt, text))
+        if salted:
+            self._db.executemany("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", salted)
         if self._head.size % TILE == 0 and not fill_tile(self._db, self._current, self._head.size // TILE - 1):
             raise MeshError(
                 ErrorCode.AUDIT_UNAVAILABLE,

@@ -211,6 +211,15 @@ def test_new_session(new: NewSession) -> None:
         since_us=BIG,
         until_us=BIG,
         tail=st.booleans(),
+        log=TEXT,
+        before_seq=BIG,
+        row=TEXT,
+        outcome=TEXT,
+        reason=TEXT,
+        workspace=TEXT,
+        peer=TEXT,
+        text=TEXT,
+        whole=st.booleans(),
     ),
 )
 def test_row_filter(wanted: RowFilter, *, follow: bool) -> None:

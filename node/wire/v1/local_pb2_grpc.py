@@ -130,6 +130,16 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineResponse.FromString,
                 _registered_method=True)
+        self.ListTimelineLogs = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListTimelineLogs',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsResponse.FromString,
+                _registered_method=True)
+        self.GetTimelineOverview = channel.unary_unary(
+                '/node.wire.v1.LocalService/GetTimelineOverview',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewResponse.FromString,
+                _registered_method=True)
         self.VerifyTimeline = channel.unary_stream(
                 '/node.wire.v1.LocalService/VerifyTimeline',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
@@ -394,6 +404,20 @@ class LocalServiceServicer:
 
     def ReadTimeline(self, request, context):
         """Timeline rows in order; with follow, goes on as rows are written.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListTimelineLogs(self, request, context):
+        """The logs of the node, the current one last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTimelineOverview(self, request, context):
+        """What the timeline tells of the time since a moment, in numbers.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -678,6 +702,16 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.ReadTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineResponse.SerializeToString,
+            ),
+            'ListTimelineLogs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTimelineLogs,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsResponse.SerializeToString,
+            ),
+            'GetTimelineOverview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTimelineOverview,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewResponse.SerializeToString,
             ),
             'VerifyTimeline': grpc.unary_stream_rpc_method_handler(
                     servicer.VerifyTimeline,
@@ -1324,6 +1358,60 @@ class LocalService:
             '/node.wire.v1.LocalService/ReadTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListTimelineLogs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListTimelineLogs',
+            node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTimelineOverview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/GetTimelineOverview',
+            node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -73,6 +73,10 @@ class LocalServiceStub:
     """Blocks until something arrives for the person in an exchange, or the time is up."""
     ReadTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.ReadTimelineRequest, _local_pb2.ReadTimelineResponse]
     """Timeline rows in order; with follow, goes on as rows are written."""
+    ListTimelineLogs: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListTimelineLogsRequest, _local_pb2.ListTimelineLogsResponse]
+    """The logs of the node, the current one last."""
+    GetTimelineOverview: _grpc.UnaryUnaryMultiCallable[_local_pb2.GetTimelineOverviewRequest, _local_pb2.GetTimelineOverviewResponse]
+    """What the timeline tells of the time since a moment, in numbers."""
     VerifyTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]
     """Verifies the whole timeline, with progress on the way and the result last."""
     RecordExport: _grpc.UnaryUnaryMultiCallable[_local_pb2.RecordExportRequest, _local_pb2.RecordExportResponse]
@@ -169,6 +173,10 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """Blocks until something arrives for the person in an exchange, or the time is up."""
     ReadTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.ReadTimelineRequest, _local_pb2.ReadTimelineResponse]  # type: ignore[assignment]
     """Timeline rows in order; with follow, goes on as rows are written."""
+    ListTimelineLogs: _aio.UnaryUnaryMultiCallable[_local_pb2.ListTimelineLogsRequest, _local_pb2.ListTimelineLogsResponse]  # type: ignore[assignment]
+    """The logs of the node, the current one last."""
+    GetTimelineOverview: _aio.UnaryUnaryMultiCallable[_local_pb2.GetTimelineOverviewRequest, _local_pb2.GetTimelineOverviewResponse]  # type: ignore[assignment]
+    """What the timeline tells of the time since a moment, in numbers."""
     VerifyTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]  # type: ignore[assignment]
     """Verifies the whole timeline, with progress on the way and the result last."""
     RecordExport: _aio.UnaryUnaryMultiCallable[_local_pb2.RecordExportRequest, _local_pb2.RecordExportResponse]  # type: ignore[assignment]
@@ -376,6 +384,22 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_local_pb2.ReadTimelineResponse], _abc.AsyncIterator[_local_pb2.ReadTimelineResponse]]:
         """Timeline rows in order; with follow, goes on as rows are written."""
+
+    @_abc_1.abstractmethod
+    def ListTimelineLogs(
+        self,
+        request: _local_pb2.ListTimelineLogsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListTimelineLogsResponse, _abc.Awaitable[_local_pb2.ListTimelineLogsResponse]]:
+        """The logs of the node, the current one last."""
+
+    @_abc_1.abstractmethod
+    def GetTimelineOverview(
+        self,
+        request: _local_pb2.GetTimelineOverviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.GetTimelineOverviewResponse, _abc.Awaitable[_local_pb2.GetTimelineOverviewResponse]]:
+        """What the timeline tells of the time since a moment, in numbers."""
 
     @_abc_1.abstractmethod
     def VerifyTimeline(

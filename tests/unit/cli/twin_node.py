@@ -111,9 +111,8 @@ class Rows:
     stored: list[pb.ReadTimelineResponse] = field(default_factory=list)
 
     def add(self, decision: str, *, side: dict[str, str] | None = None, **fields: object) -> None:
-        row = timeline.Row(
-            row=timeline.RowKind.MESSAGE, engine="agent.request", decision=decision, sw="heliograph/0", **fields
-        )
+        given = {"row": timeline.RowKind.MESSAGE, "engine": "agent.request", **fields}
+        row = timeline.Row(decision=decision, sw="heliograph/0", **given)
         clock = timeline.Clock(ts_us=NOW_US + len(self.stored), mono_us=len(self.stored), boot="boot")
         self.head, entry = timeline.append(self.head, clock, row)
         wire = pb.ReadTimelineResponse(seq=entry.seq, data=entry.data, leaf=entry.leaf, side=side or {})
@@ -143,6 +142,8 @@ class TwinNode(MirrorTwin, ExportTwin):
             former_keys=0,
             in_keychain=True,
         )
+        self.overview = pb.GetTimelineOverviewResponse()
+        self.logs: list[pb.TimelineLog] = []
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
         self.transfers: list[pb.Transfer] = []
         # What the next looks find, one after the other.
@@ -287,6 +288,14 @@ class TwinNode(MirrorTwin, ExportTwin):
     def VerifyTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         yield from self.verification
+
+    def GetTimelineOverview(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return self.overview
+
+    def ListTimelineLogs(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ListTimelineLogsResponse(logs=self.logs)
 
     def ListApprovals(self, request, context):  # noqa: N802
         self._take(request, context)

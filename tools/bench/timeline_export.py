@@ -1,0 +1,69 @@
+"""Exports of a long timeline through a real node and its command line, and what memory either takes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from node.platform import IS_DARWIN
+from tools.bench.harness import BenchError
+
+FORMATS = ("jsonl", "csv", "ocsf")
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+async def exported(home: Path, rows: int, say: Callable[[str], None]) -> Mapping[str, tuple[float, float]]:
+    """By format: the most memory (MB) that the command had, or the node beyond what it began with; rows a second."""
+    found: dict[str, tuple[float, float]] = {}
+    async with _node(home) as pid:
+        for name in FORMATS:
+            say(f"exporting {rows} rows as {name}")
+            target = home.parent / f"rows.{name}"
+            before = _memory_mb(pid, "VmRSS")
+            begun = time.perf_counter()
+            words = ("timeline", "export", "--format", name, "--output", str(target))
+            peak = await asyncio.to_thread(_helio, home, *words)
+            took = time.perf_counter() - begun
+            found[name] = (max(peak, _memory_mb(pid, "VmHWM") - before), rows / took)
+            target.unlink()
+    return found
+
+
+@asynccontextmanager
+async def _node(home: Path) -> AsyncIterator[int]:
+    """A node at `home`, stopped after the block; its process id."""
+    await asyncio.to_thread(_helio, home, "up")
+    try:
+        yield int((home / "node.lock").read_text(encoding="ascii"))
+    finally:
+        await asyncio.to_thread(_helio, home, "down")
+
+
+def _helio(home: Path, *words: str) -> float:
+    """Runs the command to its end; the most memory (MB) that it had. BenchError when it fails."""
+    said = home.parent / "helio.log"
+    with said.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "node", *words], cwd=_ROOT, env=os.environ | {"HELIOGRAPH_HOME": str(home)},
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        words_said = said.read_text(encoding="utf-8", errors="replace")[-2_000:]
+        raise BenchError(f"`helio {' '.join(words)}` ended with {process.returncode}: {words_said}")
+    return usage.ru_maxrss / (1 << 20 if IS_DARWIN else 1 << 10)
+
+
+def _memory_mb(pid: int, what: str) -> float:
+    """The memory of another process now (VmRSS) or at most (VmHWM); 0 where the system does not say of others."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return 0.0
+    return int(status.read_text(encoding="ascii").partition(f"{what}:")[2].split()[0]) / 1024
