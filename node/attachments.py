@@ -20,11 +20,11 @@ from node.core.limits import Limits
 from node.core.model import Address, Message
 from node.core.refusal_gate import RefusalGate
 from node.core.row_codes import ExtraKey, RowDecision, RowReason, RowRule
-from node.core.screen import Field, Verdict
 from node.core.screen_credentials import without_credentials
 from node.core.secret_names import check_name
 from node.core.timeline import Scan
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds
 from node.ledger import Ledger
 from node.ledger_rows import NOT_SCREENED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -45,10 +46,10 @@ from node.core.model import (
 from node.core.redact import Redaction
 from node.core.relay import Origin
 from node.core.row_codes import RowDecision, RowReason
-from node.core.screen import Field, Verdict
 from node.core.secret_names import check_name
 from node.core.text import well_formed
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds, Judged
 from node.ledger import Draft, Ledger, recall
 from node.ledger_rows import shown_text
@@ -149,7 +150,14 @@ class Broker:
         self._bells.ring((receipt.exchange.opener, receipt.exchange.worker))
 
     async def note_refusal(self, actor: Address, tool: str, code: ErrorCode) -> None:
-        """Writes the row of a refused command; past the limit per minute further ones are not written."""
+        """Writes the row of a refused command; past the limit per minute further ones are not written.
+
+        While nothing can be written, the store itself bounds these rows and counts the others, so it is told of all.
+        """
+        if code is ErrorCode.AUDIT_UNAVAILABLE:
+            with suppress(MeshError):
+                await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, code))
+            return
         now = self._ledger.now_us()
         # Another node's sessions are its own invention.
         budget = Address(node=actor.node, session=None) if self._ledger.is_far(actor) else actor

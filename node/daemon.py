@@ -53,6 +53,15 @@ async def _reap(parts: Parts) -> None:
         _log.info("%d calls of an earlier run were given back", given_back)
 
 
+async def _tell_screen(parts: Parts) -> None:
+    """Its weights are read beside the start, so that only then it is known which screen this is."""
+    screen = await parts.screener.scan()
+    try:
+        await parts.store.write(lambda tx: runs.screen_known(tx, parts.ledger, screen))
+    except MeshError as error:
+        _log.warning("the timeline does not say which screen is at work: %s", error.message)
+
+
 async def _archive_due(parts: Parts) -> None:
     due = await parts.store.read(lambda reader: reader.effects("archive", clocks.wall_us(), 32))
     for outbox, effect in due:
@@ -89,7 +98,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
         tunnel = tunnel_parts.build(parts)
-        await parts.store.write(lambda tx: runs.begun(tx, parts.ledger, parts.screener.scan))
+        await parts.store.write(lambda tx: runs.begun(tx, parts.ledger))
         try:
             await parts.tmux.forget_unstarted()
         except MeshError as error:
@@ -99,7 +108,13 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            timeline=TimelineApi(audit=parts.audit),
+            timeline=TimelineApi(
+                audit=parts.audit,
+                exports=parts.exports,
+                proofs=parts.proofs,
+                retention=parts.upkeep.retention,
+                erasures=parts.upkeep.erasures,
+            ),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,
@@ -125,18 +140,25 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(parts.launcher.run()),
                 group.create_task(parts.mesh.run()),
                 group.create_task(parts.mirrors.run()),
+                group.create_task(parts.checkpoints.run()),
                 group.create_task(tunnel.run()),
                 group.create_task(_every(tick, parts.sessions.watch_once)),
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),
                 group.create_task(_every(_HOUSEKEEPING_S, lambda: _tidy(parts))),
+                group.create_task(_every(_HOUSEKEEPING_S, parts.upkeep.tend)),
                 group.create_task(_reap(parts)),
+                group.create_task(_tell_screen(parts)),
             ]
             ready()
             await parts.stopping.wait()
             for task in work:
                 task.cancel()
-        await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
+        try:
+            await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
+            await parts.checkpoints.sign()
+        except MeshError as error:
+            _log.warning("the timeline does not say that the node stopped: %s", error.message)
 
 
 def main(home: Path) -> int:

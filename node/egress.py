@@ -34,9 +34,9 @@ from node.core.relay import (
     ladder_after,
 )
 from node.core.row_codes import RowDecision, RowReason
-from node.core.screen import Field, Verdict
 from node.core.secret_names import check_name
 from node.core.transfer import check_attachments
+from node.core.verdict import Field, Verdict
 from node.holds import Holds
 from node.labels import host_of
 from node.ledger import Draft, Ledger

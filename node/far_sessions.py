@@ -9,7 +9,7 @@ from node.core.errors import MeshError
 from node.core.model import SessionStatus
 from node.core.policy import clean_nickname
 from node.core.relay import RemoteSession
-from node.core.screen import Field
+from node.core.verdict import Field
 from node.ports import Screener, Tx
 
 

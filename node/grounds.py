@@ -16,8 +16,8 @@ from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, End, Kind, Session
 from node.core.row_codes import RowDecision, RowEngine
-from node.core.screen import Field
 from node.core.secret_names import check_name
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Reader, Screener, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus

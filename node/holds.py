@@ -30,7 +30,7 @@ from node.core.model import (
     MessageKind,
 )
 from node.core.row_codes import RowDecision, RowReason, RowRule
-from node.core.screen import Decision, Field, Verdict
+from node.core.verdict import Decision, Field, Verdict
 from node.core.workspace import ScreenMode
 from node.labels import label_of
 from node.ledger import Draft, Ledger

@@ -32,9 +32,9 @@ from node.core.policy import clean_nickname
 from node.core.refusal_gate import RefusalGate
 from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
 from node.core.row_codes import RowDecision, RowReason
-from node.core.screen import Field
 from node.core.timeline import Party
 from node.core.transfer import Attachment, check_attachments
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Bells, Broker, Reader, Screener, Store, Tx
 from node.ports_files import Claims

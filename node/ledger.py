@@ -29,9 +29,9 @@ from node.core.model import (
 )
 from node.core.redact import Redaction
 from node.core.row_codes import RowDecision, RowReason, RowRule
-from node.core.screen import Decision, Verdict
 from node.core.timeline import Scan
 from node.core.transfer import Attachment
+from node.core.verdict import Decision, Verdict
 from node.ledger_rows import shown_text
 from node.message_rows import OPENINGS, Judgement, MessageRows
 from node.ports import Clock, Entropy, Reader, Tx

@@ -14,6 +14,8 @@ from node.core.approval import Approval
 from node.core.approval import Decision as Answer
 from node.core.canonical import JsonValue
 from node.core.errors import ErrorCode
+from node.core.export_manifest import ExportNote
+from node.core.export_record import Step
 from node.core.mesh import Peer
 from node.core.model import Address, Kind, Session
 from node.core.redact import Redaction, preview
@@ -146,6 +148,23 @@ class LedgerRows:
         row = _row(RowKind.POLICY, RowEngine.PAIRING, decision, reason)
         self.add(tx, replace(row, kind=role, src=Party(node=self.node, role=RowRole.PERSON)))
 
+    def export_row(self, tx: Tx, note: ExportNote) -> int:
+        """The row of an export that begins or came to its end, and its number; where it went is beside it."""
+        extra: dict[ExtraKey, JsonValue] = {
+            ExtraKey.EXPORT: note.export, ExtraKey.FORMAT: note.format.value, ExtraKey.FIRST: note.first,
+        }  # fmt: skip
+        if note.log:
+            extra[ExtraKey.LOG] = note.log
+        if note.step is not Step.BEGUN:
+            extra |= {ExtraKey.NEXT: note.next, ExtraKey.COUNT: note.count, ExtraKey.BYTES: note.bytes}
+        if note.sha256:
+            extra[ExtraKey.SHA256] = note.sha256
+        reason = RowReason(note.reason) if note.reason else None
+        row = _row(RowKind.EXPORT, RowEngine.EXPORT, RowDecision(note.step.value), reason)
+        row = replace(row, src=Party(node=self.node, role=RowRole.PERSON))
+        texts = {SideField.DESTINATION: note.destination, SideField.FILTER: note.wanted}
+        return self.add(tx, row, texts, extra)
+
     def key_row(self, tx: Tx, old: str, new: str, engine: RowEngine, decision: RowDecision, name: str) -> None:
         """The row of a node whose key gave way to another: both node ids."""
         row = _row(RowKind.KEY, engine, decision, None)
@@ -161,12 +180,10 @@ class LedgerRows:
         src = Party(node=node) if node else None
         self.add(tx, replace(row, src=src, dst=Party(node=self.node)), {SideField.ADDRESS: address}, extra)
 
-    def lifecycle_row(
-        self, tx: Tx, decision: RowDecision, reason: RowReason | None = None, scan: Scan | None = None
-    ) -> None:
+    def lifecycle_row(self, tx: Tx, decision: RowDecision, reason: RowReason | None = None) -> None:
         """The row of the node itself; its software and its boot are in it, as in any."""
         row = _row(RowKind.LIFECYCLE, RowEngine.LIFECYCLE, decision, reason)
-        self.add(tx, replace(row, src=Party(node=self.node), scan=scan, policy=self.policy))
+        self.add(tx, replace(row, src=Party(node=self.node), policy=self.policy))
 
     def file_row(
         self,
@@ -212,8 +229,8 @@ class LedgerRows:
         *,
         sealed: Sealed | None = None,
         shown: Redaction | None = None,
-    ) -> None:
-        """Appends the row with `texts` beside it, redacted; how many secrets went is in the row.
+    ) -> int:
+        """Appends the row with `texts` beside it, redacted, and gives its number; how many secrets went is in the row.
 
         `shown` is the preview of a text, redacted before; what was `sealed` is the row's content.
         """
@@ -225,7 +242,7 @@ class LedgerRows:
         plain: dict[str, JsonValue] = {key.value: value for key, value in extra.items()} if extra else {}
         if redacted:
             plain[ExtraKey.REDACTED.value] = redacted
-        tx.append(replace(row, extra=plain) if plain else row, side)
+        return tx.append(replace(row, extra=plain) if plain else row, side)
 
     def party(self, tx: Reader, address: Address, role: str | None) -> Party:
         """An end of an exchange as a row names it."""

@@ -12,8 +12,8 @@ from node.core import holds
 from node.core.model import OPENING_HELD, Address, Author, End, Exchange, Message, MessageKind
 from node.core.redact import Redaction
 from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, RowRole, RowRule, SideField
-from node.core.screen import Decision, Verdict
 from node.core.timeline import Party, Row, RowKind, Scan
+from node.core.verdict import Decision, Verdict
 from node.labels import label_of
 from node.ledger_rows import NOT_SCREENED, Extra, LedgerRows, Texts, engine_of
 from node.ports import Reader, Tx

@@ -8,9 +8,10 @@ import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from node import config, identity, succession
+from node import config, epochs, identity, succession
 from node.agent_socket import AgentSocket
 from node.agents import ADAPTERS, adapter_named
 from node.approvals import Approvals
@@ -18,6 +19,7 @@ from node.attachments import Attachments
 from node.audit import Audit
 from node.broker import Broker
 from node.callers import Callers
+from node.checkpoints import Checkpoints
 from node.classifier import Classifier
 from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
@@ -30,6 +32,7 @@ from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
 from node.exchanges import Exchanges
+from node.exports import Exports
 from node.files import Files
 from node.grounds import Grounds
 from node.hook_events import HookEvents
@@ -38,6 +41,7 @@ from node.ingress import Ingress
 from node.launcher import Launcher
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle
+from node.log_keys import LogKeys, keep_note
 from node.mcp_server import McpServer
 from node.mesh import Mesh
 from node.mirrors import Mirrors
@@ -46,12 +50,15 @@ from node.panel import DelegationsPanel
 from node.parcels import Parcels
 from node.platform import clocks, durability, paths, processes
 from node.platform.keychain import Keychain, of_this_system
+from node.proofs import Proofs
 from node.screening import Reasons
 from node.service import own_command
 from node.sessions import Sessions
-from node.store import SqliteStore, StoreSettings
+from node.signatures import NoteChecks
+from node.store import RESERVE_BYTES, SqliteStore, StoreSettings
 from node.terminal import Tmux
 from node.transfer_log import TransferLog
+from node.upkeep import Upkeep
 from node.vault import Vault
 from node.version import VERSION
 from node.workrooms import Workrooms
@@ -119,6 +126,10 @@ class Parts:
     workrooms: Workrooms
     notices: Notices
     audit: Audit
+    checkpoints: Checkpoints
+    proofs: Proofs
+    upkeep: Upkeep
+    exports: Exports
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -140,6 +151,7 @@ class Parts:
     async def status(self) -> NodeStatus:
         """The node at a glance. Implements ports.Overview."""
         counts, rows, owed = await self.store.read(lambda r: (r.counts(), r.size(), r.owed_count()))
+        alarms = await self.upkeep.alarms(clocks.wall_us())
         return NodeStatus(
             node_id=self.node_id,
             version=VERSION,
@@ -152,8 +164,9 @@ class Parts:
             questions_open=counts.asked,
             timeline_rows=rows,
             timeline_writable=self.store.writable,
+            timeline_alarms=alarms,
             screen_engine=self.screener.engine,
-            screen_version=self.screener.version,
+            screen_version=await self.screener.version(),
             screen_scores=tuple(self.screener.scores),
             notices_owed=owed,
             agents_connected=self.agents.connected,
@@ -170,20 +183,23 @@ async def build(
     home: Path, settings: config.Config, *, find_keychain: Callable[[], Keychain | None] = of_this_system
 ) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
+    screener = Classifier()  # it reads its weights meanwhile
     run = paths.run_dir(home)
     vault = Vault(keychain=find_keychain(), chosen=settings.identity.keychain == "auto")
     generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
     me = generations[-1]
     limits = settings.limits
+    seen = epochs.read_seen(home / paths.SEEN_FILE)
     store = await SqliteStore.open(
         home / "node.db",
         # Of a new log; one that is there keeps its own.
-        origin=f"local/{me.node_id}/1",
+        origin=epochs.first_origin(me.node_id, seen),
         row_clock=_row_clock,
         entropy=entropy,
-        settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
+        settings=StoreSettings(pragmas=durability.sqlite_pragmas(), reserve_bytes=RESERVE_BYTES),
     )
     try:
+        await epochs.begin(store, me.node_id, seen, home / paths.SEEN_FILE)
         line = [generation.node_id for generation in generations]
         await store.write(lambda tx: succession.settle(tx, line))
         clock = SystemClock()
@@ -207,7 +223,14 @@ async def build(
         audit = Audit(store=store, poll_s=1.0)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
-        screener = Classifier()
+        dual = settings.timeline.second_signature != "none"
+        log_keys = LogKeys(home / "identity", me, entropy=entropy, vault=vault, dual=dual)
+        checkpoints = Checkpoints(
+            store=store, keys=log_keys, clock=clock, limits=limits, keep=partial(keep_note, home / paths.SEEN_FILE)
+        )
+        store.listen(checkpoints.ring)
+        proofs = Proofs(store=store, keys=log_keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
+        upkeep = Upkeep.of(store, settings.timeline, node=me.node_id, row_clock=_row_clock, sign=checkpoints.sign)
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
             store=store,
@@ -339,6 +362,10 @@ async def build(
             launcher=launcher,
             notices=notices,
             audit=audit,
+            checkpoints=checkpoints,
+            proofs=proofs,
+            upkeep=upkeep,
+            exports=Exports(store=store, ledger=ledger),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

@@ -19,7 +19,7 @@ from node.core.policy import nickname_key
 from node.core.refusal_gate import RefusalGate, Untold
 from node.core.rotation import Step
 from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, SideField
-from node.core.screen import Decision, Field
+from node.core.verdict import Decision, Field
 from node.ledger import Ledger
 from node.ledger_rows import Extra
 from node.ports import Screener, Store, Tx

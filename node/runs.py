@@ -19,17 +19,32 @@ _SCREEN: Final = "run_screen"
 _UNDER_WAY, _OVER = "under_way", "over"
 
 
-def begun(tx: Tx, rows: LedgerRows, screen: Scan) -> None:
-    """The row of a run that begins; others behind it, if its policy or its screen are not those of the run before."""
+def begun(tx: Tx, rows: LedgerRows) -> None:
+    """The row of a run that begins, and another behind it if its policy is not that of the run before."""
     before = tx.mesh_state(_RUN)
     if before is None:
         reason = RowReason.FIRST if tx.size() == 0 else RowReason.UNKNOWN
     else:
         reason = RowReason.CLEAN if before == _OVER else RowReason.UNCLEAN
     tx.put_mesh_state(_RUN, _UNDER_WAY)
-    rows.lifecycle_row(tx, RowDecision.STARTED, reason, screen)
+    rows.lifecycle_row(tx, RowDecision.STARTED, reason)
     _compare_policy(tx, rows)
-    _compare_screen(tx, rows, screen)
+
+
+def screen_known(tx: Tx, rows: LedgerRows, screen: Scan) -> None:
+    """The row of a screen that works no more or again, or has another version of its rules or weights than before."""
+    now = f"{screen.engine} {screen.version} {screen.status}"
+    before = tx.mesh_state(_SCREEN)
+    if before == now:
+        return
+    tx.put_mesh_state(_SCREEN, now)
+    worked = before is None or not before.endswith(" unavailable")
+    if screen.status == "unavailable":
+        rows.screening_row(tx, RowDecision.UNAVAILABLE, screen, RowReason.SCANNER_UNAVAILABLE)
+    elif not worked:
+        rows.screening_row(tx, RowDecision.AVAILABLE, screen)
+    elif before is not None:
+        rows.screening_row(tx, RowDecision.VERSION_CHANGED, screen)
 
 
 def over(tx: Tx, rows: LedgerRows) -> None:
@@ -45,19 +60,3 @@ def _compare_policy(tx: Tx, rows: LedgerRows) -> None:
     tx.put_mesh_state(_POLICY, rows.policy)
     if before is not None:
         rows.lifecycle_row(tx, RowDecision.POLICY_CHANGED)
-
-
-def _compare_screen(tx: Tx, rows: LedgerRows, screen: Scan) -> None:
-    """Rows of a screen that works no more or again, and of another version of its rules or weights."""
-    now = f"{screen.engine} {screen.version} {screen.status}"
-    before = tx.mesh_state(_SCREEN)
-    if before == now:
-        return
-    tx.put_mesh_state(_SCREEN, now)
-    worked = before is None or not before.endswith(" unavailable")
-    if screen.status == "unavailable":
-        rows.screening_row(tx, RowDecision.UNAVAILABLE, screen, RowReason.SCANNER_UNAVAILABLE)
-    elif not worked:
-        rows.screening_row(tx, RowDecision.AVAILABLE, screen)
-    elif before is not None:
-        rows.screening_row(tx, RowDecision.VERSION_CHANGED, screen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from node.core.errors import MeshError
 from node.core.row_codes import RowDecision, RowEngine
-from node.core.screen import Field
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Screener, Store
 

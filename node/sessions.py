@@ -17,9 +17,9 @@ from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import AgentState, Exchange, Session, SessionStatus, Status
 from node.core.row_codes import RowDecision, RowReason
-from node.core.screen import Decision, Field
 from node.core.secret_names import check_name, shown_command
 from node.core.text import well_formed
+from node.core.verdict import Decision, Field
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends

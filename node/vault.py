@@ -11,17 +11,21 @@ import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from node import certificates
 from node.core.errors import ErrorCode, MeshError
 from node.platform import durability
 from node.platform.disk import flush_folder
 from node.platform.keychain import SERVICE, Keychain, KeychainError
 from node.ports import Entropy
+
+PrivateKey: TypeAlias = EllipticCurvePrivateKey | Ed25519PrivateKey | MLDSA44PrivateKey
+"""What a node keeps: its own key, and those that sign its logs."""
 
 _POINTER: Final = "This is not a key. The key of this node is in the macOS Keychain:\nservice: {}\naccount: {}\n"
 _ACCOUNT: Final = "([0-9a-f]{64}[.][0-9a-f]{16}[.][0-9a-f]{16})"
@@ -46,13 +50,13 @@ class Vault:
         """The same, for a key that goes on: nothing puts it into the Keychain that was not there."""
         return replace(self, chosen=self.chosen and in_keychain)
 
-    def entrust(self, key: ec.EllipticCurvePrivateKey, folder: Path, entropy: Entropy) -> bytes:
+    def entrust(self, key: PrivateKey, folder: Path, entropy: Entropy) -> bytes:
         """What the key's file in the home's `folder` is to hold: the key, or where it is by now; UNAVAILABLE."""
         pem = pem_of(key)
         if not self.chosen or self.keychain is None:
             return pem
         # The same key may be kept twice, by two generations and by two homes; each deletes its own.
-        pin = certificates.spki_hash(key.public_key())
+        pin = hashlib.sha256(public_bytes(key)).hexdigest()
         account = f"{pin}.{_mark(folder)}.{entropy(_DRAW_BYTES).hex()}"
         try:
             self.keychain.put(account, pem.decode("ascii"))
@@ -142,7 +146,12 @@ class Vault:
 FILES_ALONE: Final = Vault()
 
 
-def pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:
+def public_bytes(key: PrivateKey) -> bytes:
+    """The public half: DER SubjectPublicKeyInfo."""
+    return key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def pem_of(key: PrivateKey) -> bytes:
     """A private key as TLS wants it: PKCS8, PEM, not encrypted."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

@@ -10,8 +10,8 @@ from pathlib import Path
 from node.approvals import Approvals
 from node.core.approval import Approval, Decision
 from node.core.model import Exchange, Message
-from node.core.screen import Decision as Word
-from node.core.screen import Field, Verdict
+from node.core.verdict import Decision as Word
+from node.core.verdict import Field, Verdict
 from node.core.workspace import DEFAULT, ScreenMode
 from node.store import SqliteStore
 from tests.integration.mesh import Agent, Mesh, running

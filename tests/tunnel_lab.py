@@ -18,8 +18,8 @@ from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
 from node.core.mirror import Mirror
 from node.core.model import Message
-from node.core.screen import Decision, Field, Verdict
 from node.core.transfer import Attachment
+from node.core.verdict import Decision, Field, Verdict
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.ingress import Ingress

@@ -152,7 +152,7 @@ def _agents() -> list[Finding]:
 
 
 def _verified(console: Console) -> Finding:
-    from node.cli.timeline_command import verify
+    from node.cli.verify_command import verify
 
     try:
         last: VerifyView = on_node(lambda node: verify(node, console, quiet=False))

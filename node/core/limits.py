@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
+
+# What whoever reads the timeline remembers of it at a time: rows that others may belong to, and what an overview names.
+TIMELINE_SPAN: Final = 4_096
+OVERVIEW_PEERS: Final = 256
+OVERVIEW_BLOCKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,9 @@ class Limits:
     git_output_bytes: int = 33_554_432
     worktrees: int = 64
     log_bytes: int = 8_388_608
+    # The timeline is signed after so many rows, and after that time when there are new ones.
+    checkpoint_rows: int = 100
+    checkpoint_s: int = 60
 
     def check_text(self, name: str, text: str, limit: int) -> None:
         """LIMIT when `text` is longer than `limit` characters."""

@@ -53,6 +53,95 @@ def frontier_root(frontier: Frontier) -> bytes:
     return folded
 
 
+class Tree:
+    """A tree that grows, for the many leaves of a check: changed in place, and hashed a tile at a time where it can be.
+
+    `filled` gathers the roots of subtrees that stand in tiles, of 256 leaves, 65,536 and so on, as they become
+    complete: (level, index at that level, hash). Whoever looks at them folds the tree first, and empties it.
+    """
+
+    __slots__ = ("_folded", "_frontier", "_waiting", "filled")
+
+    def __init__(self, size: int = 0, frontier: Frontier = ()) -> None:
+        self._folded = size
+        self._frontier = list(frontier)
+        self._waiting: list[bytes] = []
+        self.filled: list[tuple[int, int, bytes]] = []
+
+    @property
+    def size(self) -> int:
+        """How many leaves there are."""
+        return self._folded + len(self._waiting)
+
+    def add(self, leaf: bytes) -> None:
+        """One more leaf hash."""
+        self._waiting.append(leaf)
+        if len(self._waiting) > TILE_WIDTH:
+            self.fold()
+
+    def add_subtree(self, height: int, root: bytes) -> None:
+        """A complete subtree of 2^height leaves, whose place must be the next one of that size."""
+        if self._waiting:
+            self.fold()
+        self._push(height, root)
+
+    def fold(self) -> None:
+        """Hashes what was added since."""
+        waiting, at = self._waiting, 0
+        while at < len(waiting):
+            if self._folded % TILE_WIDTH == 0 and len(waiting) - at >= TILE_WIDTH:
+                self._push(8, _tile_root(waiting[at : at + TILE_WIDTH]), tile=True)
+                at += TILE_WIDTH
+            else:
+                self._push(0, waiting[at])
+                at += 1
+        waiting.clear()
+
+    def _push(self, height: int, root: bytes, *, tile: bool = False) -> None:
+        frontier, place, merged = self._frontier, self._folded >> height, root
+        self._folded += 1 << height
+        if tile:
+            self.filled.append((1, place, root))
+        while place & 1:
+            merged = sha256(b"\x01" + frontier.pop() + merged).digest()
+            place >>= 1
+            height += 1
+            if not height & 7:
+                self.filled.append((height >> 3, place, merged))
+        frontier.append(merged)
+
+    @property
+    def frontier(self) -> Frontier:
+        """What a tree that goes on from here begins with."""
+        self.fold()
+        return tuple(self._frontier)
+
+    @property
+    def root(self) -> bytes:
+        """Root over all leaves so far."""
+        return frontier_root(self.frontier)
+
+
+def _tile_root(hashes: list[bytes]) -> bytes:
+    """Root over the 256 hashes of a full tile."""
+    while len(hashes) > 1:
+        pairs = iter(hashes)
+        hashes = [sha256(b"\x01" + left + right).digest() for left, right in zip(pairs, pairs, strict=True)]
+    return hashes[0]
+
+
+def cover(first: int, end: int) -> tuple[tuple[int, int], ...]:
+    """The complete subtrees that leaves [first, end) are made of in any tree, as (height, index at that height)."""
+    found: list[tuple[int, int]] = []
+    while first < end:
+        height = (end - first).bit_length() - 1
+        if first:
+            height = min(height, (first & -first).bit_length() - 1)
+        found.append((height, first >> height))
+        first += 1 << height
+    return tuple(found)
+
+
 def root_of(leaves: Iterable[bytes]) -> bytes:
     """Root over leaf hashes, in one pass and O(log n) memory."""
     frontier: Frontier = ()

@@ -118,6 +118,8 @@ class RowDecision(StrEnum):
     POLICY_CHANGED = "policy_changed"
     STEPPED = "stepped"
     EXPORTED = "exported"
+    BEGUN = "begun"
+    FINISHED = "finished"
     BUNDLED = "bundled"
     CANCELLED = "cancelled"
     PRUNED = "pruned"
@@ -301,6 +303,8 @@ class SideField(StrEnum):
 
     ADDRESS = "address"
     BEFORE = "before"
+    DESTINATION = "destination"
+    FILTER = "filter"
     NAME = "name"
     NICKNAME = "nickname"
     PREVIEW = "preview"
@@ -317,19 +321,26 @@ class ExtraKey(StrEnum):
     """The plain values in a row's `extra`."""
 
     APPROVAL = "approval"
+    BYTES = "bytes"
     COUNT = "count"
+    EXPORT = "export"
     FILES = "files"
+    FIRST = "first"
+    FORMAT = "format"
     FROM_SEQ = "from_seq"
     GIVEN = "given"
     GOT = "got"
     GRANTS = "grants"
     LIMIT = "limit"
+    LOG = "log"
     NAME = "name"
+    NEXT = "next"
     PAUSED = "paused"
     POLICY = "policy"
     REASONS = "reasons"
     REDACTED = "redacted"
     RULE = "rule"
+    SHA256 = "sha256"
     SIZE = "size"
     STEP_US = "step_us"
     TO_SEQ = "to_seq"
@@ -351,7 +362,7 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
         _D.ASKED, _D.DENIED, _D.ALLOWED_ONCE, _D.ALLOWED_SESSION, _D.ALLOWED_ALWAYS, _D.USED, _D.WITHDRAWN,
     }),
     _E.CLOCK: frozenset({_D.STEPPED}),
-    _E.EXPORT: frozenset({_D.EXPORTED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
+    _E.EXPORT: frozenset({_D.EXPORTED, _D.BEGUN, _D.FINISHED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
     _E.FILE: frozenset({
         _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED,
         _D.EXPIRED,

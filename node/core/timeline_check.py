@@ -1,15 +1,20 @@
-"""The check of a whole log in one pass and flat memory: what was edited, moved, lost or put in, and at which row."""
+"""The check of a log's chain in one pass and flat memory: what was edited, moved, lost or put in, and at which row.
+
+What stands beside the chain (checkpoints, tiles, texts, prune rows, keys) is for `evidence`, which builds on this.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import sha256
 from typing import Final
 
 from node.core import merkle
-from node.core.canonical import JsonValue, decode, refuse
+from node.core.canonical import MAX_ROW_BYTES, JsonValue, decode, dump, refuse
 from node.core.errors import MeshError
+from node.core.row_form import in_order, match_row
 from node.core.timeline import SCHEMA_VERSION, Head, RowKind
 
 MAX_FINDINGS: Final = 100
@@ -18,7 +23,7 @@ CLOCK_DRIFT_PPM: Final = 500
 
 
 class ProblemCode(StrEnum):
-    """Why a log does not verify."""
+    """Why a log does not verify, or (`INCOMPLETE`) why nobody can tell."""
 
     EDITED = "edited"
     NOT_CANONICAL = "not_canonical"
@@ -31,6 +36,34 @@ class ProblemCode(StrEnum):
     TAIL_MISSING = "tail_missing"
     CHAIN_BROKEN = "chain_broken"
     ROOT_DIFFERS = "root_differs"
+    CHECKPOINT_FORGED = "checkpoint_forged"
+    CHECKPOINT_KEY = "checkpoint_key"
+    CHECKPOINTS_MISSING = "checkpoints_missing"
+    KEY_FORGED = "key_forged"
+    KEY_UNPROVEN = "key_unproven"
+    KEY_UNKNOWN = "key_unknown"
+    NOT_VOUCHED = "not_vouched"
+    PRUNE_WRONG = "prune_wrong"
+    PRUNE_TOO_YOUNG = "prune_too_young"
+    TILE_DIFFERS = "tile_differs"
+    TEXT_DIFFERS = "text_differs"
+    TWIN_MISSING = "twin_missing"
+    NOT_COMPARED = "not_compared"
+    NOT_A_BUNDLE = "not_a_bundle"
+    CUT_SHORT = "cut_short"
+
+
+INCOMPLETE: Final = frozenset(
+    {
+        ProblemCode.UNKNOWN_VERSION,
+        ProblemCode.KEY_UNPROVEN,
+        ProblemCode.KEY_UNKNOWN,
+        ProblemCode.NOT_COMPARED,
+        ProblemCode.NOT_A_BUNDLE,
+        ProblemCode.CUT_SHORT,
+    }
+)
+"""Problems which leave open whether anybody tampered with the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +87,31 @@ class ClockStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """Rows `first` to `next` - 1 are gone, as the row `row` says, because of their age or of the log's size."""
+
+    first: int
+    next: int
+    row: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyChange:
+    """From row `seq` on the log's key is `key` (its id in signature lines); `how` is what the row says of that."""
+
+    seq: int
+    key: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
     """What a check of one log found. `rows` counts the rows that verified, from `first_seq` to `last_seq`.
 
-    `root` is the tree's root after them. Lists are cut at `MAX_FINDINGS`; `clock_steps_total` counts all.
+    `root` is the tree's root after them. Lists are cut at `MAX_FINDINGS`; `clock_steps_total` counts all. Signed
+    checkpoints cover rows 0 to `covered` - 1; `node` is the node whose key endorsed the log's keys, and `vouched` says
+    that this is who the check was told to expect.
     """
 
     origin: str
@@ -70,6 +124,12 @@ class Verification:
     clock_steps: tuple[ClockStep, ...]
     clock_steps_total: int
     warnings: tuple[str, ...]
+    covered: int = 0
+    checkpoints: int = 0
+    pruned: tuple[Pruned, ...] = ()
+    keys: tuple[KeyChange, ...] = ()
+    node: str = ""
+    vouched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,93 +155,165 @@ class Verifier:
     def __init__(
         self, origin: str, *, start: Head | None = None, checkpoints: Mapping[int, bytes] | None = None
     ) -> None:
-        self._head = start or Head.empty(origin)
-        self._origin = origin
-        self._first = self._head.size
+        start = start or Head.empty(origin)
+        self.tree = merkle.Tree(start.size, start.frontier)
+        self._next = start.size
+        self.origin = origin
+        self.row, self.boot = b"", b""
+        self.side: bytes | None = None
+        self.times: tuple[int, int] | None = None
+        # By how much wall time jumped forward in this boot: nothing proves that so much time went by.
+        self.ahead = (b"", 0)
+        self._raw_origin = origin.encode()
+        self._last = b"" if start.last is None else start.last.hex().encode()
+        self._first = start.size
         self._checkpoints = checkpoints or {}
-        self._before: Header | None = None
         self._problem: Problem | None = None
+        self._unread: Problem | None = None
         self._steps: list[ClockStep] = []
         self._steps_total = 0
         self._warnings: list[str] = []
-        if self._head.origin != origin:
-            refuse("start", f"it is the head of {self._head.origin}, not of {origin}")
-        if self._first:
-            self._warn(f"rows 0 to {self._first - 1} were not read; the check goes on from a trusted head")
+        if start.origin != origin:
+            refuse("start", f"it is the head of {start.origin}, not of {origin}")
+        if self._first and self._checkpoints:
+            self.warn(f"rows 0 to {self._first - 1} were not read; the check goes on from a trusted head")
         if any(size < self._first for size in self._checkpoints):
-            self._warn(f"checkpoints of less than {self._first} rows were not compared")
+            self.warn(f"checkpoints of less than {self._first} rows were not compared")
         self._compare_root()
 
-    def feed(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        """Check the next stored row. Returns the first problem so far; rows after it are not looked at."""
+    @property
+    def problem(self) -> Problem | None:
+        """The first thing that is wrong so far."""
+        return self._problem
+
+    def fail(self, problem: Problem) -> None:
+        """Something beside the chain is wrong: that counts if nothing was wrong before."""
+        self._problem = self._problem or problem
+
+    def doubt(self, problem: Problem) -> None:
+        """Something that leaves open whether all is as it was written: that counts if nothing is wrong."""
+        self._unread = self._unread or problem
+
+    def skip(self, height: int, root: bytes, last: bytes) -> None:
+        """Before the first row: a complete subtree of 2^height rows that are not here, `last` the last one's leaf."""
+        self.tree.add_subtree(height, root)
+        self._first = self._next = self.tree.size
+        self._last = last.hex().encode()
+
+    def ends(self, head: Head) -> bool:
+        """Whether that is where the rows so far end."""
+        last = b"" if head.last is None else head.last.hex().encode()
+        return (head.size, head.frontier, last) == (self.tree.size, self.tree.frontier, self._last)
+
+    def feed(self, seq: int, data: bytes, stored_leaf: bytes, side: bytes | None = None) -> Problem | None:
+        """Check the next stored row. Returns the first problem so far; rows after it are not looked at.
+
+        `side` is what its commitments to texts will be if all its texts are there, in order.
+        """
         if self._problem is None:
-            self._problem = self._check(seq, data, stored_leaf)
+            self._problem = self._check(seq, data, stored_leaf, side)
         return self._problem
 
     def finish(self) -> Verification:
         """What was found, once every stored row was fed."""
-        size = self._head.size
+        size = self.tree.size
         beyond = [wanted for wanted in self._checkpoints if wanted > size]
         if self._problem is None and beyond:
             words = f"a checkpoint names {max(beyond)} rows, the log ends after {size}"
             self._problem = Problem(seq=size, code=ProblemCode.TAIL_MISSING, words=words)
         rows = size - self._first
+        problem = self._problem or self._unread
         return Verification(
-            origin=self._origin,
+            origin=self.origin,
             rows=rows,
             first_seq=self._first if rows else None,
             last_seq=size - 1 if rows else None,
-            root=self._head.root,
-            ok=self._problem is None,
-            problem=self._problem,
+            root=self.tree.root,
+            ok=problem is None,
+            problem=problem,
             clock_steps=tuple(self._steps),
             clock_steps_total=self._steps_total,
             warnings=tuple(self._warnings),
         )
 
-    def _check(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        expected = self._head.size
-        if seq < expected:
-            return _problem(seq, ProblemCode.DUPLICATE, f"row {seq} comes again or out of order after {expected - 1}")
-        if seq > expected:
-            code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
-            return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
-        leaf = merkle.leaf_hash(data)
+    def _check(self, seq: int, data: bytes, stored_leaf: bytes, expected: bytes | None) -> Problem | None:
+        if seq != self._next:
+            return self._misplaced(seq, self._next)
+        leaf = sha256(b"\x00" + data).digest()
         if leaf != stored_leaf:
             return _problem(seq, ProblemCode.EDITED, "its bytes do not have the hash that was stored with them")
-        header = read_row(self._origin, seq, data)
+        found = match_row(data)
+        # The order of names is looked at last: it costs as much as the rest, and most rows have few.
+        if found is not None and len(data) <= MAX_ROW_BYTES:
+            boot, extra, log, mono, prev, row, number, side, ts = found.groups()
+            if (
+                log == self._raw_origin
+                and int(number) == seq
+                and (side is None or side == expected or in_order(side))
+                and (extra is None or in_order(extra))
+            ):
+                if (prev is not None and prev != self._last) or (prev is None and self._last):
+                    return _broken(seq)
+                self.tree.add(leaf)
+                self._next = seq + 1
+                self._last = leaf.hex().encode()
+                self.row, self.side = row, side
+                self._watch_clock(seq, boot, int(ts), int(mono))
+                return self._compare_root() if self._checkpoints else None
+        return self._check_parsed(seq, data, leaf)
+
+    def _check_parsed(self, seq: int, data: bytes, leaf: bytes) -> Problem | None:
+        """The same for a row that no pattern knows."""
+        header = read_row(self.origin, seq, data)
+        self.row, self.side = b"", None
         if isinstance(header, Problem):
-            return header
-        if header.prev != (self._head.last.hex() if self._head.last is not None else None):
-            return _problem(seq, ProblemCode.CHAIN_BROKEN, "the row before it is not the one it was written after")
-        grown = merkle.grow(expected, self._head.frontier, leaf)
-        self._head = Head(origin=self._origin, size=expected + 1, last=leaf, frontier=grown)
-        self._watch_clock(header)
-        if header.row in (RowKind.GAP, RowKind.KEY, RowKind.PRUNE):
-            self._warn(f"row {seq} records a {header.row}")
-        return self._compare_root()
+            if header.code is not ProblemCode.UNKNOWN_VERSION:
+                return header
+            # What it says nobody can tell, but its place in the tree can be held against the checkpoints.
+            self.doubt(header)
+        elif (header.prev or "").encode() != self._last:
+            return _broken(seq)
+        self.tree.add(leaf)
+        self._next = seq + 1
+        self._last = leaf.hex().encode()
+        if isinstance(header, Header):
+            side = decode(data).get("side")
+            self.row, self.side = header.row.encode(), None if side is None else dump(side)[1:-1]
+            self._watch_clock(seq, header.boot.encode(), header.ts, header.mono)
+        return self._compare_root() if self._checkpoints else None
+
+    def _misplaced(self, seq: int, expected: int) -> Problem:
+        if seq < expected:
+            return _problem(seq, ProblemCode.DUPLICATE, f"row {seq} comes again or out of order after {expected - 1}")
+        code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
+        return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
 
     def _compare_root(self) -> Problem | None:
-        size = self._head.size
+        size = self._next
         trusted = self._checkpoints.get(size)
-        if trusted is None or trusted == self._head.root:
+        if trusted is None or trusted == self.tree.root:
             return None
         # Kept as well as returned: the head a check starts from is compared before any row is fed.
         words = f"the first {size} rows are not those that a checkpoint was made of"
         self._problem = _problem(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
         return self._problem
 
-    def _watch_clock(self, now: Header) -> None:
-        before, self._before = self._before, now
+    def _watch_clock(self, seq: int, boot: bytes, ts: int, mono: int) -> None:
+        if self.row == _TOLD:
+            self.warn(f"row {seq} records a {self.row.decode('ascii')}")
+        before, boot_before = self.times, self.boot
+        self.times, self.boot = (ts, mono), boot
         if before is None:
             return
-        step = now.ts - before.ts
+        step = ts - before[0]
         tolerated = CLOCK_TOLERANCE_US
-        if now.boot == before.boot:
-            steady = now.mono - before.mono
-            if steady < 0:
-                self._warn(f"at row {now.seq} the clock that only goes forward went back {-steady} us")
+        if boot == boot_before:
+            steady = mono - before[1]
             step -= steady
+            if steady >= 0 and -CLOCK_TOLERANCE_US <= step <= CLOCK_TOLERANCE_US:
+                return
+            if steady < 0:
+                self.warn(f"at row {seq} the clock that only goes forward went back {-steady} us")
             # A disciplined clock may be slewed all the time; only what exceeds that is a step.
             tolerated += abs(steady) * CLOCK_DRIFT_PPM // 1_000_000
         elif step > 0:
@@ -189,13 +321,20 @@ class Verifier:
         if abs(step) > tolerated:
             self._steps_total += 1
             if len(self._steps) < MAX_FINDINGS:
-                self._steps.append(ClockStep(seq=now.seq, step_us=step))
+                self._steps.append(ClockStep(seq=seq, step_us=step))
+            if step > 0:
+                known, ahead = self.ahead
+                self.ahead = (boot, step + (ahead if known == boot else 0))
 
-    def _warn(self, words: str) -> None:
+    def warn(self, words: str) -> None:
+        """Something a reader should know of, up to a number of such things."""
         if len(self._warnings) < MAX_FINDINGS:
             self._warnings.append(words)
         elif len(self._warnings) == MAX_FINDINGS:
             self._warnings.append("more warnings were left out")
+
+
+_TOLD: Final = RowKind.GAP.value.encode()
 
 
 def read_row(origin: str, seq: int, data: bytes) -> Header | Problem:
@@ -222,15 +361,19 @@ def _header(fields: Mapping[str, JsonValue]) -> Header | None:
     ts, mono = get("ts"), get("mono")
     if (
         isinstance(log, str)
-        and isinstance(seq, int)
+        and type(seq) is int
         and (prev is None or isinstance(prev, str))
-        and isinstance(ts, int)
-        and isinstance(mono, int)
+        and type(ts) is int
+        and type(mono) is int
         and isinstance(boot, str)
         and isinstance(row, str)
     ):
         return Header(log=log, seq=seq, prev=prev, ts=ts, mono=mono, boot=boot, row=row)
     return None
+
+
+def _broken(seq: int) -> Problem:
+    return _problem(seq, ProblemCode.CHAIN_BROKEN, "the row before it is not the one it was written after")
 
 
 def _problem(seq: int, code: ProblemCode, why: str) -> Problem:

@@ -24,7 +24,7 @@ from node.core.model import (
     Status,
 )
 from node.core.policy import derive_title
-from node.core.timeline_check import ProblemCode
+from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned, Verification
 from node.core.transfer import Attachment
 from node.core.views_work import FileView, view_files
 
@@ -35,7 +35,7 @@ LAST_WORD_CHARS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """The node at a glance. While `timeline_writable` is false, messages are refused."""
+    """The node at a glance. While `timeline_writable` is false, messages are refused; `timeline_alarms` say why."""
 
     node_id: str
     version: str
@@ -54,6 +54,7 @@ class StatusView:
     agents_connected: int
     tmux_version: str
     screen_scores: tuple[int, ...] = ()
+    timeline_alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,13 +214,27 @@ class ArrivalView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogView:
+    """One log of the node, whose rows `first` to `size` - 1 are kept; all but the current one are closed."""
+
+    origin: str
+    size: int
+    first: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRowView:
-    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field."""
+    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field.
+
+    `salts` is what the row's commitments to the texts were made with, where it was asked for.
+    """
 
     seq: int
     data: bytes
     leaf: bytes
     side: tuple[tuple[str, str], ...]
+    salts: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,13 +248,26 @@ class ProblemView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResultView:
-    """What a verification found; `root` is the tree's root in hex after `rows` rows, `problem` is None when ok."""
+    """What a verification found; `root` is the tree's root in hex after `rows` rows, `problem` is None when ok.
+
+    The rest is as in `timeline_check.Verification`; `rows` were read, from `first_seq` on.
+    """
 
     origin: str
     root: str
     ok: bool
     problem: ProblemView | None
     warnings: tuple[str, ...]
+    rows: int = 0
+    first_seq: int = 0
+    covered: int = 0
+    checkpoints: int = 0
+    pruned: tuple[Pruned, ...] = ()
+    keys: tuple[KeyChange, ...] = ()
+    clock_steps: tuple[ClockStep, ...] = ()
+    clock_steps_total: int = 0
+    node: str = ""
+    vouched: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,6 +277,28 @@ class VerifyView:
     rows: int
     total: int
     result: VerifyResultView | None = None
+
+
+def view_verification(found: Verification) -> VerifyResultView:
+    """What a check found, as it is shown."""
+    problem = found.problem
+    return VerifyResultView(
+        origin=found.origin,
+        root=found.root.hex(),
+        ok=found.ok,
+        problem=None if problem is None else ProblemView(seq=problem.seq, code=problem.code, words=problem.words),
+        warnings=found.warnings,
+        rows=found.rows,
+        first_seq=found.first_seq or 0,
+        covered=found.covered,
+        checkpoints=found.checkpoints,
+        pruned=found.pruned,
+        keys=found.keys,
+        clock_steps=found.clock_steps,
+        clock_steps_total=found.clock_steps_total,
+        node=found.node,
+        vouched=found.vouched,
+    )
 
 
 _FAR = "at the other end"

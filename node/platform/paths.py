@@ -15,6 +15,8 @@ HOME_VARIABLE: Final = "HELIOGRAPH_HOME"
 SOCKET_PATH_BYTES: Final = 104
 # What stands in the run folder.
 LOCAL_SOCKET: Final = "local.sock"
+SEEN_FILE: Final = "timeline.seen"
+"""In the home: the last signed checkpoint of the timeline, as one signed note."""
 LOCAL_TOKEN: Final = "token"  # noqa: S105  (a file's name)
 AGENT_SOCKET: Final = "agent.sock"
 TMUX_SOCKET: Final = "tmux.sock"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from node.core import clock_step, merkle, timeline
 from node.core.errors import ErrorCode, MeshError
@@ -14,10 +14,15 @@ from node.ports import Entropy
 from node.ports_timeline import Checkpoint, LogInfo, Side, StoredRow
 
 TILE: Final = merkle.TILE_WIDTH
+LOG_BROKEN: Final = "timeline"
+"""The reason in the details of an error that says that the log as stored cannot go on."""
 _PLACE_BITS: Final = 40
+# As bytes: a single text that is no UTF-8 would keep all others from being read.
+_TEXTS: Final = "CAST(field AS BLOB) AS field, CAST(body AS BLOB) AS body"
+_CHECKPOINT: Final = "size, root, CAST(note AS BLOB) AS note, made_us"
 
 
-def _base(log: int) -> int:
+def base(log: int) -> int:
     """The place of a log's first row."""
     return log << _PLACE_BITS
 
@@ -43,22 +48,22 @@ class TimelineReader:
 
     def rows(self, after: int, limit: int, log: int | None = None) -> tuple[StoredRow, ...]:
         """Rows with a sequence number of at least `after`, in order, with their side texts."""
-        base = _base(self._log(log))
+        start = base(self._log(log))
         rows = self._db.execute(
             "SELECT place, data, leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place LIMIT ?",
-            (base + after, base + (1 << _PLACE_BITS), limit),
+            (start + after, start + (1 << _PLACE_BITS), limit),
         ).fetchall()
         if not rows:
             return ()
         texts: dict[int, list[tuple[str, str]]] = {}
         for row in self._db.execute(
-            "SELECT place, field, body FROM timeline_side WHERE place BETWEEN ? AND ? ORDER BY place, field",
+            f"SELECT place, {_TEXTS} FROM timeline_side WHERE place BETWEEN ? AND ? ORDER BY place, field",
             (rows[0]["place"], rows[-1]["place"]),
         ):
-            texts.setdefault(row["place"], []).append((row["field"], row["body"]))
+            texts.setdefault(row["place"], []).append((_text(row["field"]), _text(row["body"])))
         return tuple(
             StoredRow(
-                seq=row["place"] - base,
+                seq=row["place"] - start,
                 data=row["data"],
                 leaf=row["leaf"],
                 side=tuple(texts.get(row["place"], ())),
@@ -68,14 +73,37 @@ class TimelineReader:
 
     def sides(self, first: int, end: int, log: int | None = None) -> tuple[Side, ...]:
         """The texts beside rows `first` to `end` - 1 with their salts, in order; what was erased is not among them."""
-        base = _base(self._log(log))
+        start = base(self._log(log))
         rows = self._db.execute(
-            "SELECT place, field, salt, body FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
-            (base + first, base + end),
+            f"SELECT place, salt, {_TEXTS} FROM timeline_side WHERE place >= ? AND place < ? ORDER BY place, field",
+            (start + first, start + end),
         )
         return tuple(
-            Side(seq=row["place"] - base, field=row["field"], salt=row["salt"], text=row["body"]) for row in rows
+            Side(seq=row["place"] - start, field=_text(row["field"]), salt=bytes(row["salt"]), text=_text(row["body"]))
+            for row in rows
         )
+
+    def entries(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes]]:
+        """Rows `first` to `end` - 1 as plain tuples: number, bytes, leaf hash."""
+        start = base(self._log(log))
+        return self._plain(
+            "SELECT place - ?, data, leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place",
+            (start, start + first, start + end),
+        )
+
+    def salted(self, first: int, end: int, log: int | None = None) -> list[tuple[int, bytes, bytes, bytes]]:
+        """The texts beside rows `first` to `end` - 1 as plain tuples: number, field, salt, text."""
+        start = base(self._log(log))
+        return self._plain(
+            "SELECT place - ?, CAST(field AS BLOB), salt, CAST(body AS BLOB) FROM timeline_side "
+            "WHERE place >= ? AND place < ? ORDER BY place, field",
+            (start, start + first, start + end),
+        )
+
+    def _plain(self, sql: str, values: tuple[int, ...]) -> list[Any]:
+        cursor = self._db.cursor()
+        cursor.row_factory = None
+        return cursor.execute(sql, values).fetchall()
 
     def size(self) -> int:
         """How many rows the current log claims to have."""
@@ -97,8 +125,7 @@ class TimelineReader:
     def checkpoints(self, after: int, limit: int, log: int | None = None) -> tuple[Checkpoint, ...]:
         """Checkpoints of more than `after` rows, the smallest first."""
         rows = self._db.execute(
-            "SELECT size, root, note, made_us FROM timeline_checkpoints WHERE log = ? AND size > ? "
-            "ORDER BY size LIMIT ?",
+            f"SELECT {_CHECKPOINT} FROM timeline_checkpoints WHERE log = ? AND size > ? ORDER BY size LIMIT ?",
             (self._log(log), after, limit),
         )
         return tuple(map(_checkpoint_of, rows))
@@ -106,7 +133,7 @@ class TimelineReader:
     def last_checkpoint(self, log: int | None = None) -> Checkpoint | None:
         """The checkpoint of most rows."""
         row = self._db.execute(
-            "SELECT size, root, note, made_us FROM timeline_checkpoints WHERE log = ? ORDER BY size DESC LIMIT 1",
+            f"SELECT {_CHECKPOINT} FROM timeline_checkpoints WHERE log = ? ORDER BY size DESC LIMIT 1",
             (self._log(log),),
         ).fetchone()
         return None if row is None else _checkpoint_of(row)
@@ -132,33 +159,49 @@ class TimelineTx(TimelineReader):
         self._row_clock = row_clock
         self._entropy = entropy
         self._current = self._log(None)
-        self._head = super().head(self._current)
+        # Why the head as stored cannot be gone on from: another log can be begun all the same.
+        self._broken: MeshError | None = None
+        try:
+            self._head = super().head(self._current)
+        except MeshError as error:
+            self._head, self._broken = Head.empty("local/unknown/0"), error
+        # What this transaction added to the log, in bytes, since its head was stored.
+        self._grown = 0
+        # What the command that is under way has appended so far.
+        self.appended: list[timeline.Row] = []
         # The log and its size when the last row was written, and the clock by then.
         self._reading: tuple[int, int, timeline.Clock] | None = None
 
     @property
-    def log(self) -> tuple[int, Head]:
-        """The current log and its head, as of now in this transaction."""
-        return self._current, self._head
+    def log(self) -> tuple[int, Head, int, MeshError | None]:
+        """The current log, its head, by how much it has grown, and what is wrong with it, as of now."""
+        return self._current, self._head, self._grown, self._broken
 
     @log.setter
-    def log(self, log: tuple[int, Head]) -> None:
+    def log(self, log: tuple[int, Head, int, MeshError | None]) -> None:
         """Takes them back to what they were before a command that was undone."""
-        self._current, self._head = log
+        self._current, self._head, self._grown, self._broken = log
 
     def head(self, log: int | None = None) -> Head:
         """Where a log stands; of the current one with the rows of this transaction."""
-        return self._head if log is None or log == self._current else super().head(log)
+        if log is not None and log != self._current:
+            return super().head(log)
+        if self._broken is not None:
+            raise self._broken
+        return self._head
 
     def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
         """Appends a row with commitments to its side texts; gives its sequence number.
 
         A step of the wall clock since the row before it is a row of its own, written first.
         """
+        if self._broken is not None:
+            raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, self._broken.message, {"reason": LOG_BROKEN})
         now, before = self._row_clock(), self._last_reading()
         step = clock_step.step_us(before, now) if before is not None else 0
         if step:
             self._add(now, clock_step.step_row(step, row.sw), ())
+        self.appended.append(row)
         seq = self._add(now, row, side)
         self._reading = (*self._written, now)
         return seq
@@ -173,29 +216,32 @@ class TimelineTx(TimelineReader):
         log, size = self._written
         if self._reading is not None and self._reading[:2] == (log, size):
             return self._reading[2]
-        row = self._db.execute("SELECT data FROM timeline WHERE place = ?", (_base(log) + size - 1,)).fetchone()
+        row = self._db.execute("SELECT data FROM timeline WHERE place = ?", (base(log) + size - 1,)).fetchone()
         return clock_step.reading_of(bytes(row["data"])) if row is not None and size else None
 
     def _add(self, now: timeline.Clock, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
-        place = _base(self._current) + self._head.size
+        place = base(self._current) + self._head.size
         salted = [(place, field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
         commits = {field: timeline.commitment(salt, text) for _, field, salt, text in salted}
         self._head, entry = timeline.append(self._head, now, row, commits or None)
         self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (place, entry.data, entry.leaf))
+        self._grown += len(entry.data)
         if salted:
             self._db.executemany("INSERT INTO timeline_side VALUES (?, ?, ?, ?)", salted)
+            self._grown += sum(len(text.encode("utf-8", "surrogatepass")) for _, _, _, text in salted)
         if self._head.size % TILE == 0 and not fill_tile(self._db, self._current, self._head.size // TILE - 1):
             raise MeshError(
                 ErrorCode.AUDIT_UNAVAILABLE,
                 "Rows of the timeline are gone that nobody pruned, so nothing more is written to it and nothing was "
                 "relayed. Run `helio timeline verify` and keep a copy of the node's folder as it is.",
+                {"reason": LOG_BROKEN},
             )
         return entry.seq
 
     def open_log(self, origin: str) -> None:
         """Closes the current log as it is and begins another."""
         self.save_head()
-        self._head = Head.empty(origin)
+        self._head, self._broken = Head.empty(origin), None
         self._current += 1
         begin_log(self._db, self._current, origin)
 
@@ -208,15 +254,20 @@ class TimelineTx(TimelineReader):
 
     def save_head(self) -> None:
         """Stores the head; part of the transaction that wrote the rows."""
+        if self._broken is not None:
+            return
         self._db.execute(
-            "UPDATE timeline_logs SET size = ?, last = ?, frontier = ? WHERE id = ?",
-            (self._head.size, self._head.last, b"".join(self._head.frontier), self._current),
+            "UPDATE timeline_logs SET size = ?, last = ?, frontier = ?, bytes = bytes + ? WHERE id = ?",
+            (self._head.size, self._head.last, b"".join(self._head.frontier), self._grown, self._current),
         )
+        self._grown = 0
 
 
 def begin_log(connection: sqlite3.Connection, log: int, origin: str) -> None:
     """An empty log of that id."""
-    connection.execute("INSERT INTO timeline_logs VALUES (?, ?, 0, NULL, x'', 0)", (log, origin))
+    connection.execute(
+        "INSERT INTO timeline_logs (id, origin, size, last, frontier) VALUES (?, ?, 0, NULL, x'')", (log, origin)
+    )
 
 
 def fill_tiles(connection: sqlite3.Connection) -> None:
@@ -233,7 +284,7 @@ def fill_tiles(connection: sqlite3.Connection) -> None:
 
 def fill_tile(connection: sqlite3.Connection, log: int, index: int) -> bool:
     """Writes a leaf tile, and adds its root to the tile above, and so on; False when not all of its rows are there."""
-    first = _base(log) + index * TILE
+    first = base(log) + index * TILE
     rows = connection.execute(
         "SELECT leaf FROM timeline WHERE place >= ? AND place < ? ORDER BY place", (first, first + TILE)
     ).fetchall()
@@ -253,9 +304,14 @@ def fill_tile(connection: sqlite3.Connection, log: int, index: int) -> bool:
     return True
 
 
+def _text(stored: bytes) -> str:
+    """A text as it is stored: of one that somebody damaged, what is no UTF-8 stays what it is, as half characters."""
+    return stored.decode("utf-8", "surrogateescape")
+
+
 def _hashes(folded: bytes) -> tuple[bytes, ...]:
     return tuple(folded[at : at + HASH_BYTES] for at in range(0, len(folded), HASH_BYTES))
 
 
 def _checkpoint_of(row: sqlite3.Row) -> Checkpoint:
-    return Checkpoint(size=row["size"], root=row["root"], note=row["note"], made_us=row["made_us"])
+    return Checkpoint(size=row["size"], root=row["root"], note=_text(row["note"]), made_us=row["made_us"])

@@ -18,6 +18,7 @@ from node.store.mesh import MeshTx
 from node.store.mirrors import MirrorTx
 from node.store.reader import SqliteReader, address_values
 from node.store.relay import RelayTx
+from node.store.retention import RetentionTx
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -52,7 +53,7 @@ _SET_LADDER = (
 )
 
 
-class SqliteTx(TimelineTx, SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
+class SqliteTx(TimelineTx, RetentionTx, SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(

@@ -21,6 +21,7 @@ import pytest
 
 from node.audit import Audit
 from node.broker import Broker
+from node.checkpoints import Checkpoints
 from node.core.canonical import JsonValue, decode
 from node.core.commands import Arrival, Command, Delegate, Receipt, Request
 from node.core.errors import ErrorCode, MeshError
@@ -48,7 +49,9 @@ from node.notices import ManyBells, Notices
 from node.ports import Call, Screener, Tx
 from node.ports_timeline import RowFilter
 from node.ports_work import LaunchPlan
+from node.proofs import Proofs
 from node.store import SqliteStore, StoreSettings
+from tests.local_twins_proof import MemoryKeys, prover
 from tests.rule_screener import RuleScreener
 from tests.waiting import until
 
@@ -110,9 +113,11 @@ class ManualClock:
     def __init__(self) -> None:
         self._readings = count(1)
         self._skipped_us = 0
+        # Set: every reading is the same, as those of a coarse clock are.
+        self.stands = False
 
     def wall_us(self) -> int:
-        return START_US + self._skipped_us + next(self._readings)
+        return START_US + self._skipped_us + (0 if self.stands else next(self._readings))
 
     def boottime_us(self) -> int:
         return self.wall_us() - START_US
@@ -180,6 +185,9 @@ class Mesh:
     typer: ScriptedTyper
     notices: Notices
     audit: Audit
+    proofs: Proofs
+    checkpoints: Checkpoints
+    keys: MemoryKeys
     broker: Broker
     exchanges: Exchanges
     people: People
@@ -209,6 +217,7 @@ class Mesh:
         typer = ScriptedTyper(clock)
         notices = Notices(store=store, typer=typer, bells=bells, ledger=ledger, limits=limits)
         audit = Audit(store=store, poll_s=DEADLINE_S)
+        keys, checkpoints, proofs = prover(store, clock, limits, path)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
         broker = Broker(
@@ -222,8 +231,12 @@ class Mesh:
         return cls(
             path=path, limits=limits, clock=clock, entropy=entropy, store=store, ledger=ledger, bells=bells,
             inbox=inbox, typer=typer, notices=notices, audit=audit, broker=broker, exchanges=exchanges,
-            people=People(exchanges),
+            people=People(exchanges), proofs=proofs, checkpoints=checkpoints, keys=keys,
         )  # fmt: skip
+
+    def take_keys(self, keys: MemoryKeys) -> None:
+        """The node has these log keys from now on."""
+        self.keys, self.checkpoints, self.proofs = prover(self.store, self.clock, self.limits, self.path, keys)
 
     async def reopened(self) -> Mesh:
         """The node after it went away without a word to its callers: a new one over the same file."""
@@ -274,7 +287,7 @@ class Mesh:
 
     async def verification(self) -> Verification:
         """What a check of the whole timeline finds."""
-        result = [progress.result async for progress in self.audit.verify()][-1]
+        result = [progress.result async for progress in self.proofs.verify()][-1]
         assert result is not None
         return result
 

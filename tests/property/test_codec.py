@@ -11,7 +11,8 @@ from node import codec, codec_timeline
 from node.core import views, views_work
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
 from node.core.node_status import NodeStatus
-from node.core.timeline_check import Problem, ProblemCode, Verification
+from node.core.timeline_check import ClockStep, KeyChange, Problem, ProblemCode, Pruned, Verification
+from node.core.views import view_verification
 from node.ports import NewSession
 from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
@@ -172,6 +173,7 @@ def test_receipt(exchange: views.ExchangeView, message: views.MessageView, *, re
         agents_connected=COUNT,
         tmux_version=TEXT,
         screen_scores=st.lists(BIG, max_size=20).map(tuple),
+        timeline_alarms=st.lists(TEXT, max_size=3).map(tuple),
     )
 )
 def test_status(status: NodeStatus) -> None:
@@ -211,6 +213,15 @@ def test_new_session(new: NewSession) -> None:
         since_us=BIG,
         until_us=BIG,
         tail=st.booleans(),
+        log=TEXT,
+        before_seq=BIG,
+        row=TEXT,
+        outcome=TEXT,
+        reason=TEXT,
+        workspace=TEXT,
+        peer=TEXT,
+        text=TEXT,
+        whole=st.booleans(),
     ),
 )
 def test_row_filter(wanted: RowFilter, *, follow: bool) -> None:
@@ -230,10 +241,11 @@ def test_row_filter(wanted: RowFilter, *, follow: bool) -> None:
 )
 def test_row(row: StoredRow) -> None:
     wire = pb.ReadTimelineResponse.FromString(codec_timeline.row_to_wire(row).SerializeToString())
-    assert asdict(codec_timeline.row_from_wire(wire)) == asdict(row)
+    assert asdict(codec_timeline.row_from_wire(wire)) == asdict(row) | {"salts": ()}
 
 
 PROBLEMS = st.none() | st.builds(Problem, seq=BIG, code=st.sampled_from(ProblemCode), words=TEXT)
+ASCII = st.text("abcdef23_", max_size=9)
 RESULTS = st.none() | st.builds(
     Verification,
     origin=TEXT,
@@ -243,9 +255,15 @@ RESULTS = st.none() | st.builds(
     root=st.binary(min_size=32, max_size=32),
     ok=st.booleans(),
     problem=PROBLEMS,
-    clock_steps=st.just(()),
+    clock_steps=st.lists(st.builds(ClockStep, seq=BIG, step_us=st.integers(-(2**53), 2**53)), max_size=3).map(tuple),
     clock_steps_total=COUNT,
     warnings=TEXTS,
+    covered=BIG,
+    checkpoints=BIG,
+    pruned=st.lists(st.builds(Pruned, first=BIG, next=BIG, row=BIG, why=TEXT), max_size=3).map(tuple),
+    keys=st.lists(st.builds(KeyChange, seq=BIG, key=ASCII, how=ASCII), max_size=3).map(tuple),
+    node=ASCII,
+    vouched=st.booleans(),
 )
 
 
@@ -255,9 +273,7 @@ def test_verify(step: VerifyProgress) -> None:
     view = codec_timeline.verify_from_wire(wire)
     assert (view.rows, view.total, view.result is None) == (step.rows, step.total, step.result is None)
     if view.result is not None and step.result is not None:
-        kept = {"origin": step.result.origin, "root": step.result.root.hex(), "ok": step.result.ok}
-        problem = asdict(step.result.problem) if step.result.problem else None
-        assert asdict(view.result) == {**kept, "problem": problem, "warnings": step.result.warnings}
+        assert view.result == view_verification(step.result)
 
 
 @given(messages(ANY_TEXT), exchanges(ANY_TEXT), sessions(ANY_TEXT))

@@ -70,7 +70,7 @@ async def test_exchanges_of_before_are_still_ones_own(tmp_path: Path) -> None:
 
 
 async def verified(parts: Parts) -> tuple[bool, str]:
-    result = [progress.result async for progress in parts.audit.verify()][-1]
+    result = [progress.result async for progress in parts.proofs.verify()][-1]
     assert result is not None
     return result.ok, result.origin
 

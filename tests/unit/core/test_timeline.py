@@ -296,7 +296,7 @@ def without_a_field(entries: list[Entry]) -> list[Entry]:
         (splice, ProblemCode.FOREIGN, 4),
         (sibling_history, ProblemCode.CHAIN_BROKEN, 4),
         (changed(b":", b": "), ProblemCode.NOT_CANONICAL, 4),
-        (changed(b'"v":1}', b'"v":2}'), ProblemCode.UNKNOWN_VERSION, 4),
+        (changed(b'"v":1}', b'"v":2}'), ProblemCode.CHAIN_BROKEN, 5),
         (without_a_field, ProblemCode.NOT_CANONICAL, 4),
     ],
 )
