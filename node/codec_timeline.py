@@ -309,6 +309,7 @@ def recorded_to_wire(recorded: Recorded) -> pb.RecordExportResponse:
         root=recorded.standing.root,
         first_kept=recorded.standing.first_kept,
         checkpoint=recorded.standing.checkpoint,
+        end=recorded.end,
     )
 
 
@@ -320,7 +321,7 @@ def recorded_from_wire(wire: pb.RecordExportResponse) -> Recorded:
         first_kept=wire.first_kept,
         checkpoint=wire.checkpoint,
     )
-    return Recorded(export=wire.export, seq=wire.seq, standing=standing)
+    return Recorded(export=wire.export, seq=wire.seq, standing=standing, end=wire.end)
 
 
 def proof_to_wire(proof: Proof) -> pb.ProveRowResponse:

@@ -14,8 +14,8 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import ExportNote, Manifest, Proof, Recorded, Tally
 from node.core.export_record import Format, Record, Step, record_of
 from node.core.merkle import leaf_hash
+from node.core.timeline_filter import RowFilter
 from node.core.views import TimelineRowView
-from node.ports_timeline import RowFilter
 
 # How long a cancelled run tries to tell the node so.
 _LAST_WORD_S: Final = 5.0
@@ -63,7 +63,7 @@ class Wish:
     @property
     def whole(self) -> bool:
         """Whether every row of a stretch is wanted, so that one that is missing is missed."""
-        return replace(self.wanted, log="", from_seq=0, limit=0, tail=False) == RowFilter()
+        return replace(self.wanted, log="", from_seq=0, before_seq=0, limit=0, tail=False) == RowFilter()
 
 
 class Run:
@@ -96,7 +96,7 @@ class Run:
         recorded = await node.record_export(note)
         self.export = recorded.export
         self.first_row = max(wish.wanted.from_seq, recorded.standing.first_kept)
-        self.total = recorded.standing.size - self.first_row
+        self.total = min(recorded.end, wish.wanted.before_seq or recorded.end) - self.first_row
         note = replace(note, export=recorded.export)
         try:
             manifest = await self._stream(node, recorded, progress)
@@ -120,10 +120,12 @@ class Run:
         wish, standing = self._wish, recorded.standing
         await self._sink.open()
         leaf = b""
-        async with aclosing(node.exported(wish.wanted, salts=wish.format is Format.JSONL)) as rows:
+        end = min(recorded.end, wish.wanted.before_seq or recorded.end)
+        wanted = replace(wish.wanted, before_seq=end)
+        async with aclosing(node.exported(wanted, salts=wish.format is Format.JSONL)) as rows:
             async for row in rows:
-                if row.seq >= standing.size:
-                    # Written after the export began; its standing says nothing about these.
+                if row.seq >= end:
+                    # There was no row yet, which is no bound for the node.
                     break
                 record = record_of(row, standing.origin)
                 await self._sink.add(record)

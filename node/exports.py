@@ -45,7 +45,8 @@ class Exports:
             first_kept=log.first,
             checkpoint="" if checkpoint is None else checkpoint.note,
         )
-        return Recorded(export=note.export, seq=seq, standing=standing)
+        end = seq if log.current else head.size
+        return Recorded(export=note.export, seq=seq, standing=standing, end=end)
 
     async def prove(self, log: str, seq: int, size: int) -> Proof:
         """That row `seq` is in the tree of the log's first `size` rows. INVALID_ARGUMENT for more than it has."""

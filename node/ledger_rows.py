@@ -36,13 +36,6 @@ NOT_SCREENED: Final = Scan(engine="none", version="none", status="skipped")
 """Of a message that the node wrote itself: nothing in it is anybody else's."""
 SCREEN_UNAVAILABLE: Final = Scan(engine="none", version="none", status="unavailable")
 
-_EXPORTS: Final = {
-    Step.BEGUN: RowDecision.BEGAN,
-    Step.FINISHED: RowDecision.EXPORTED,
-    Step.CANCELLED: RowDecision.CANCELLED,
-    Step.FAILED: RowDecision.FAILED,
-}
-
 Extra = Mapping[ExtraKey, JsonValue]
 Texts = Mapping[SideField, str]
 
@@ -161,7 +154,7 @@ class LedgerRows:
         if note.sha256:
             extra[ExtraKey.SHA256] = note.sha256
         reason = RowReason(note.reason) if note.reason else None
-        row = _row(RowKind.EXPORT, RowEngine.EXPORT, _EXPORTS[note.step], reason)
+        row = _row(RowKind.EXPORT, RowEngine.EXPORT, RowDecision(note.step.value), reason)
         row = replace(row, src=Party(node=self.node, role=RowRole.PERSON))
         texts = {SideField.DESTINATION: note.destination, SideField.FILTER: note.wanted}
         return self.add(tx, row, texts, extra)

@@ -20,7 +20,7 @@ from node.core.timeline_check import ProblemCode, Verification
 from node.ports import Clock, Reader, Store
 from node.ports_timeline import BundleWish, Checkpoint, LogInfo, LogKeyKeeper, Side, StoredRow, VerifyProgress
 
-_PAGE: Final = 2 * TILE_WIDTH
+_PAGE: Final = 4 * TILE_WIDTH
 _TILES_A_PAGE: Final = 64
 _TRIES: Final = 4
 _LAST_PLACE: Final = 1 << 40

@@ -10,12 +10,12 @@ from pathlib import Path
 from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.export_record import Format, Record, line_of
 from node.core.timeline import Row, RowKind
+from node.core.timeline_filter import RowFilter
 from node.core.views import TimelineRowView
 from node.export_files import MANIFEST_SUFFIX, FileSink, TargetFile
 from node.export_run import Run, Sink, Wish
 from node.exports import Exports
 from node.ports import Tx
-from node.ports_timeline import RowFilter
 from tests.export_rows import NOW_US
 from tests.integration.mesh import Mesh
 

@@ -18,7 +18,7 @@ class Noted:
     async def record(self, note: ExportNote) -> Recorded:
         self.notes.append(note)
         standing = Standing(origin="local/n/1", size=9, root=b"\x07" * 32, first_kept=256, checkpoint="note\n\nÿ\n")
-        return Recorded(export="e" * 16, seq=8, standing=standing)
+        return Recorded(export="e" * 16, seq=8, standing=standing, end=7)
 
     async def prove(self, log: str, seq: int, size: int) -> Proof:
         self.proven.append((log, seq, size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -18,17 +19,16 @@ from node.cli.console import Console, Json, document, plain, print_document
 from node.cli.export_sinks import Choices, sink_of
 from node.cli.options import json_option
 from node.cli.text import one_line, plural
-from node.cli.times import point_in_time
+from node.cli.timeline_options import filter_of, filter_options, peer_id, session_id
+from node.core.catalogue.languages import chosen
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import Manifest
 from node.core.export_record import Format
-from node.core.policy import nickname_key
+from node.core.timeline_filter import RowFilter
 
 if TYPE_CHECKING:
     from node.export_run import Run, Wish
     from node.local_client import LocalClient
-    from node.ports_timeline import RowFilter
-
 _EVERY_ROWS = 500
 _KIB = 1024
 _file = click.Path(path_type=Path, dir_okay=False)
@@ -74,16 +74,13 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "--enterprise", type=click.IntRange(1, 2**32 - 1), metavar="NUMBER",
     help="Your own enterprise number for syslog's structured data  [default: 32473, of documentation]",
 )  # fmt: skip
-@click.option("--log", default="", metavar="ORIGIN", help="Export a closed log of this node, not the current one.")
-@click.option("--engine", default="", metavar="CODE", help="Only rows of this engine, such as agent.request.")
-@click.option("--decision", default="", metavar="CODE", help="Only rows with this decision, such as withheld.")
-@click.option("--session", default="", metavar="SESSION", help="Only rows from or to this session (@nickname or id).")
-@click.option("--exchange", default="", metavar="ID", help="Only rows of this exchange.")
-@click.option("--message", default="", metavar="ID", help="Only rows of this message.")
-@click.option("--since", metavar="TIME", help="Only rows from then on: 2027-01-31T09:30, 2h, 3d.")
-@click.option("--until", metavar="TIME", help="Only rows before then.")
-@click.option("--from-seq", type=click.IntRange(0), default=0, metavar="N", help="Only rows numbered N and above.")
-@click.option("-n", "--limit", type=click.IntRange(1, 100_000), metavar="N", help="Only the last N matching rows.")
+@filter_options
+@click.option("--from-seq", type=click.IntRange(0), default=None, metavar="N", help="Only rows numbered N and above.")
+@click.option("--before", type=click.IntRange(1), default=None, metavar="N", help="Only rows numbered below N.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(1), default=None, metavar="N",
+    help="Only the last N of them; the first N with --from-seq.",
+)  # fmt: skip
 @json_option
 def export_command(
     *,
@@ -99,17 +96,11 @@ def export_command(
     bom: bool,
     ocsf_version: str,
     enterprise: int | None,
-    log: str,
-    engine: str,
-    decision: str,
-    session: str,
-    exchange: str,
-    message: str,
-    since: str | None,
-    until: str | None,
-    from_seq: int,
+    from_seq: int | None,
+    before: int | None,
     limit: int | None,
     in_json: bool,
+    **given: str | None,
 ) -> None:
     """Export the timeline: to a file, to a syslog receiver over TLS, or to an OpenTelemetry receiver.
 
@@ -120,15 +111,9 @@ def export_command(
     CSV, OCSF and Parquet hold every row's exact bytes, too. Syslog confirms nothing: what arrived, only the receiver
     can say.
     """
-    # The ports bring the screen's rules with them, which take a while to load.
-    from node.ports_timeline import RowFilter
-
-    now_us = time.time_ns() // 1000
-    wanted = RowFilter(
-        log=log.strip(), from_seq=from_seq, limit=limit or 0, tail=limit is not None, engine=engine,
-        decision=decision, session=session.strip(), exchange=exchange.strip().lower(), message=message.strip().lower(),
-        since_us=point_in_time(since, now_us) if since else 0,
-        until_us=point_in_time(until, now_us) if until else 0,
+    wanted = replace(
+        filter_of(given, chosen(None, os.environ)), from_seq=from_seq or 0, before_seq=before or 0, limit=limit or 0,
+        tail=limit is not None and from_seq is None,
     )  # fmt: skip
     choices = Choices(
         format=Format(form), output=output, force=force, to=to, endpoint=endpoint, ca=ca, cert=cert,
@@ -155,8 +140,8 @@ class _Export:
 
         async def play(node: LocalClient) -> Manifest:
             nonlocal run
-            named = await session_id(node, self.wanted.session)
-            run = Run(_wish(self.choices, replace(self.wanted, session=named)), sink)
+            session, peer = await session_id(node, self.wanted.session), await peer_id(node, self.wanted.peer)
+            run = Run(_wish(self.choices, replace(self.wanted, session=session, peer=peer)), sink)
             return await run.play(node, lambda now: _show(now, line.show))
 
         try:
@@ -205,23 +190,8 @@ class _Export:
             say("Syslog confirms nothing: that all of it was handed over does not say that it was kept.")
 
 
-async def session_id(node: LocalClient, wanted: str) -> str:
-    """The id behind an @nickname, since rows hold no names; what is no nickname is taken for an id."""
-    if not wanted.startswith("@"):
-        return wanted.lower()
-    key = nickname_key(wanted[1:])
-    for session in await node.sessions(archived=True):
-        if session.nickname is not None and nickname_key(session.nickname) == key:
-            return session.id
-    raise MeshError(
-        ErrorCode.NOT_FOUND,
-        f"No session is called {wanted} now. Rows hold ids, not names: give the session's id (helio sessions --all).",
-    )
-
-
 def _wish(choices: Choices, wanted: RowFilter) -> Wish:
     from node.export_run import Wish
-    from node.ports_timeline import RowFilter
     from node.version import SOFTWARE
 
     given = {

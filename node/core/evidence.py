@@ -154,11 +154,17 @@ class Evidence:
             if seq >= stop:
                 checkpoint = self._compare(checkpoint, checkpoints)
                 stop = self._next_stop(checkpoint)
-            if verifier.feed(seq, data, leaf) is not None:
-                return verifier.problem
             if seq == beside:
-                place = self._read_texts(seq, texts, place)
+                first = place
+                commits, place = _commits(texts, place)
                 beside = texts[place][0] if place < len(texts) else -1
+                side = b",".join(commits)
+                if verifier.feed(seq, data, leaf, side) is None and verifier.side != side:
+                    self._compare_texts(seq, texts[first:place], commits)
+            else:
+                verifier.feed(seq, data, leaf)
+            if verifier.problem is not None:
+                return verifier.problem
             if verifier.row in _SPECIAL:
                 self._special(seq, data)
             if seq & _LAST_OF_TILE == _LAST_OF_TILE:
@@ -325,24 +331,14 @@ class Evidence:
         self._fail(seq, ProblemCode.PRUNE_TOO_YOUNG, words)
         return ""
 
-    def _read_texts(self, seq: int, texts: Sequence[TextTuple], place: int) -> int:
-        """Holds the texts beside a row, from that place on, against it; gives the place of the next row's."""
-        begin, commits = place, list[bytes]()
-        while place < len(texts) and texts[place][0] == seq:
-            _, field, salt, text = texts[place]
-            commit = sha256(salt + text).hexdigest() if len(salt) == SALT_BYTES else ""
-            commits.append(b'"%b":"%b"' % (field, commit.encode("ascii")))
-            place += 1
+    def _compare_texts(self, seq: int, texts: Sequence[TextTuple], commits: Sequence[bytes]) -> None:
+        """Holds the texts beside a row against it, of which some were erased."""
         side = self._verifier.side or b""
-        # What is not there was erased; mostly all are, and then they are just what the row says.
-        if b",".join(commits) == side:
-            return place
-        for one, commit_of in enumerate(commits):
-            if commit_of not in side:
-                name = ascii(texts[begin + one][1].decode("utf-8", "replace"))[:80]
+        for (_, field, _, _), commit in zip(texts, commits, strict=True):
+            if commit not in side:
+                name = ascii(field.decode("utf-8", "replace"))[:80]
                 self._fail(seq, ProblemCode.TEXT_DIFFERS, f"the text beside it called {name} is not the one it was")
-                break
-        return place
+                return
 
     def _keep_root(self) -> None:
         self._roots.extend(self._verifier.tree.root)
@@ -386,6 +382,17 @@ class Evidence:
             self._verifier.doubt(problem)
         else:
             self._verifier.fail(problem)
+
+
+def _commits(texts: Sequence[TextTuple], place: int) -> tuple[list[bytes], int]:
+    """What the texts of one row, from that place on, commit it to, as it stands in the row; the place after them."""
+    seq, commits = texts[place][0], list[bytes]()
+    while place < len(texts) and texts[place][0] == seq:
+        _, field, salt, text = texts[place]
+        commit = sha256(salt + text).hexdigest() if len(salt) == SALT_BYTES else ""
+        commits.append(b'"%b":"%b"' % (field, commit.encode("ascii")))
+        place += 1
+    return commits, place
 
 
 _SPECIAL: Final = frozenset({b"key", b"prune"})

@@ -47,11 +47,15 @@ class ExportNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """The row about an export that was written: its number, the export's id, and how the exported log stood."""
+    """The row about an export that was written: its number, the export's id, and how the exported log stood.
+
+    An export that begins so holds rows before `end`: those that were there before its own.
+    """
 
     export: str
     seq: int
     standing: Standing
+    end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

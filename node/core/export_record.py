@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from node.core.canonical import JsonValue, decode
 from node.core.errors import MeshError
+from node.core.row_codes import SideField
 from node.core.views import TimelineRowView
 
 Value: TypeAlias = "str | int | bool | None"
@@ -171,7 +172,11 @@ class Record:
 
 
 def record_of(view: TimelineRowView, log: str) -> Record:
-    """The row as exports read it; `log` is the origin that it was read from."""
+    """The row as exports read it; `log` is the origin that it was read from.
+
+    What commitments are checked with is in no export but those that have the salts.
+    """
+    salted = bool(view.salts)
     fields: dict[str, JsonValue] | None
     try:
         fields = decode(view.data)
@@ -181,7 +186,7 @@ def record_of(view: TimelineRowView, log: str) -> Record:
         seq=view.seq,
         data=view.data,
         leaf=view.leaf,
-        side=dict(view.side),
+        side={name: text for name, text in view.side if salted or name != SideField.SEAL},
         salts=dict(view.salts),
         fields=fields,
         log=log,

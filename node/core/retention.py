@@ -69,7 +69,7 @@ def doubt_of_age(now: Clock, moments: Sequence[Moment], *, last: Moment, last_us
     """Why it is not proven that `keep_us` went by since `last`, up to which rows say at most `last_us`.
 
     Any of three bears the clock out: that of a collector agrees with it; the clock that counts through sleep counted
-    as much in the boots since; or an earlier boot's clock said so too.
+    as much in the boots since; or the clock of an earlier boot, in which it did not jump, said so too.
     """
     if (found := doubt(now, moments)) is not None:
         return found
@@ -78,7 +78,8 @@ def doubt_of_age(now: Clock, moments: Sequence[Moment], *, last: Moment, last_us
     if now.off_us is not None and abs(now.off_us) <= TOLERANCE_US:
         return None
     later = [last, *(moment for moment in moments if moment.place > last.place)]
-    if any(moment.boot != now.boot and moment.ts_us - last_us >= keep_us for moment in later):
+    steady = _steady(moments) - {now.boot}
+    if any(moment.boot in steady and moment.ts_us - last_us >= keep_us for moment in later):
         return None
     return None if _counted(now, later) >= keep_us else Doubt.UNPROVEN
 
@@ -86,6 +87,16 @@ def doubt_of_age(now: Clock, moments: Sequence[Moment], *, last: Moment, last_us
 def boots(moments: Sequence[Moment], last: Moment) -> int:
     """How many boots have rows behind the row `last`."""
     return len({moment.boot for moment in moments if moment.place > last.place})
+
+
+def _steady(moments: Sequence[Moment]) -> frozenset[str]:
+    """The boots in which the wall clock did not jump."""
+    bounds: dict[str, tuple[int, int]] = {}
+    for moment in moments:
+        offset = moment.ts_us - moment.mono_us
+        least, most = bounds.get(moment.boot, (offset, offset))
+        bounds[moment.boot] = (min(least, offset), max(most, offset))
+    return frozenset(boot for boot, (least, most) in bounds.items() if most - least <= TOLERANCE_US)
 
 
 def _counted(now: Clock, moments: Sequence[Moment]) -> int:

@@ -121,6 +121,8 @@ class RowDecision(StrEnum):
     POLICY_CHANGED = "policy_changed"
     STEPPED = "stepped"
     EXPORTED = "exported"
+    BEGUN = "begun"
+    FINISHED = "finished"
     BUNDLED = "bundled"
     CANCELLED = "cancelled"
     PRUNED = "pruned"
@@ -369,10 +371,9 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
         _D.ASKED, _D.DENIED, _D.ALLOWED_ONCE, _D.ALLOWED_SESSION, _D.ALLOWED_ALWAYS, _D.USED, _D.WITHDRAWN,
     }),
     _E.CLOCK: frozenset({_D.STEPPED}),
-    _E.EXPORT: frozenset({_D.BEGAN, _D.EXPORTED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
+    _E.EXPORT: frozenset({_D.EXPORTED, _D.BEGUN, _D.FINISHED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
     _E.FILE: frozenset({
-        _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED,
-        _D.EXPIRED,
+        _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED, _D.EXPIRED,
     }),
     _E.GRANT: frozenset({_D.GIVEN, _D.TAKEN}),
     _E.KEY: frozenset({

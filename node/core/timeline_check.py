@@ -205,10 +205,13 @@ class Verifier:
         last = b"" if head.last is None else head.last.hex().encode()
         return (head.size, head.frontier, last) == (self.tree.size, self.tree.frontier, self._last)
 
-    def feed(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
-        """Check the next stored row. Returns the first problem so far; rows after it are not looked at."""
+    def feed(self, seq: int, data: bytes, stored_leaf: bytes, side: bytes | None = None) -> Problem | None:
+        """Check the next stored row. Returns the first problem so far; rows after it are not looked at.
+
+        `side` is what its commitments to texts will be if all its texts are there, in order.
+        """
         if self._problem is None:
-            self._problem = self._check(seq, data, stored_leaf)
+            self._problem = self._check(seq, data, stored_leaf, side)
         return self._problem
 
     def finish(self) -> Verification:
@@ -233,7 +236,7 @@ class Verifier:
             warnings=tuple(self._warnings),
         )
 
-    def _check(self, seq: int, data: bytes, stored_leaf: bytes) -> Problem | None:
+    def _check(self, seq: int, data: bytes, stored_leaf: bytes, expected: bytes | None) -> Problem | None:
         if seq != self._next:
             return self._misplaced(seq, self._next)
         leaf = sha256(b"\x00" + data).digest()
@@ -246,7 +249,7 @@ class Verifier:
             if (
                 log == self._raw_origin
                 and int(number) == seq
-                and (side is None or in_order(side))
+                and (side is None or side == expected or in_order(side))
                 and (extra is None or in_order(extra))
             ):
                 if (prev is not None and prev != self._last) or (prev is None and self._last):

@@ -16,8 +16,7 @@ from node.core.timeline_filter import quickly
 from node.core.timeline_whole import R
 
 _PEERS_COUNTED: Final = 4 * OVERVIEW_PEERS
-# Of what has more rows than one, the one that counts.
-_COUNTED: Final = frozenset({("export", "began"), ("export", "bundled"), ("prune", "pruned")})
+_ENDS_OF_EXPORTS: Final = frozenset({"finished", "failed", "cancelled"})
 _STOPPED: Final = frozenset({"withheld", "refused", "refused_by_person"})
 _UNDELIVERED: Final = frozenset({"gave_up", "failed", "expired"})
 # An outcome row says "held" also of a notice that waits for the agent's prompt; that message is not held.
@@ -85,7 +84,12 @@ class Count(Generic[R]):
             self._approval(_text(fields, "decision"))
         elif engine == "mesh" and _text(fields, "decision") == "refused":
             self._turned_away(row, fields)
-        elif kind in {RowKind.OVERRIDE, RowKind.GAP} or (kind, _text(fields, "decision")) in _COUNTED:
+        elif kind == RowKind.EXPORT:
+            # The rows of its end would count it once more.
+            self._add("exports", int(_text(fields, "decision") not in _ENDS_OF_EXPORTS))
+        elif kind == RowKind.PRUNE:
+            self._add("prunes", int(_text(fields, "decision") == "pruned"))
+        elif kind in {RowKind.OVERRIDE, RowKind.GAP}:
             self._add(f"{kind}s")
         elif engine == "file" and _text(fields, "decision") in _STOPPED:
             self._blocks.append(row)

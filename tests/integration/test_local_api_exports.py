@@ -10,7 +10,7 @@ from node.codec_timeline import export_note_from_wire
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import ExportNote
 from node.core.export_record import Format, Step
-from node.ports_timeline import RowFilter
+from node.core.timeline_filter import RowFilter
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins import HOSTILE, Node, played, refusal
 
@@ -27,6 +27,7 @@ async def test_an_export_is_noted_and_a_row_proven(tmp_path: Path) -> None:
         assert node.noted.notes == [note]
         standing = recorded.standing
         assert (recorded.export, recorded.seq, standing.origin, standing.size) == ("e" * 16, 8, "local/n/1", 9)
+        assert recorded.end == 7
         assert (standing.root, standing.first_kept, standing.checkpoint) == (b"\x07" * 32, 256, "note\n\nÿ\n")
         proof = await client.prove_exported("local/n/1", 4, 9)
         assert node.noted.proven == [("local/n/1", 4, 9)]

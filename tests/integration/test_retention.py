@@ -128,6 +128,21 @@ async def test_a_machine_that_was_off_for_long_prunes_once_a_second_boot_bears_i
 
 
 @scenario
+async def test_a_boot_in_which_the_clock_jumped_bears_nothing_out(tmp_path: Path) -> None:
+    clocks = Clocks()
+    async with retaining(tmp_path, clocks) as stage:
+        await stage.write(600)
+        for boot in ("boot-2", "boot-3"):
+            clocks.wall_us += 91 * DAY_US
+            await stage.write(1)
+            clocks.wall_us -= 91 * DAY_US
+            clocks.boots(boot)
+            await stage.write(1)
+        clocks.boots("boot-4", off_us=91 * DAY_US)
+        assert [step.doubt for step in await stage.prune()] == [Doubt.UNPROVEN]
+
+
+@scenario
 async def test_a_clock_that_is_set_right_by_a_little_is_believed(tmp_path: Path) -> None:
     clocks = Clocks()
     async with retaining(tmp_path, clocks) as stage:

@@ -405,7 +405,7 @@ async def test_an_overview_counts_what_happened_since(tmp_path: Path) -> None:
         await alice.request(bob)
         far = Party(node="b" * 16)
         await mesh.store.write(add(message("relayed", "x", content=_files(3, 7), dst=far), message("gave_up", "x")))
-        for kind, decision in (("export", "began"), ("export", "exported"), ("prune", "pruned"), ("prune", "refused")):
+        for kind, decision in (("export", "begun"), ("export", "finished"), ("prune", "pruned"), ("prune", "refused")):
             await mesh.store.write(add(replace(ROW, row=RowKind(kind), engine=kind, decision=decision)))
         for decision in ("asked", "asked", "allowed_once", "denied"):
             await mesh.store.write(add(replace(ROW, row=RowKind.POLICY, engine="approval", decision=decision)))

@@ -606,7 +606,7 @@ class RecordExportRequest(_message.Message):
     def __init__(self, step: _Optional[str] = ..., export: _Optional[str] = ..., format: _Optional[str] = ..., destination: _Optional[str] = ..., filter: _Optional[str] = ..., log: _Optional[str] = ..., first: _Optional[int] = ..., next: _Optional[int] = ..., count: _Optional[int] = ..., bytes: _Optional[int] = ..., sha256: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class RecordExportResponse(_message.Message):
-    __slots__ = ("export", "seq", "origin", "size", "root", "first_kept", "checkpoint")
+    __slots__ = ("export", "seq", "origin", "size", "root", "first_kept", "checkpoint", "end")
     EXPORT_FIELD_NUMBER: _ClassVar[int]
     SEQ_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
@@ -614,6 +614,7 @@ class RecordExportResponse(_message.Message):
     ROOT_FIELD_NUMBER: _ClassVar[int]
     FIRST_KEPT_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
     export: str
     seq: int
     origin: str
@@ -621,7 +622,8 @@ class RecordExportResponse(_message.Message):
     root: bytes
     first_kept: int
     checkpoint: str
-    def __init__(self, export: _Optional[str] = ..., seq: _Optional[int] = ..., origin: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., first_kept: _Optional[int] = ..., checkpoint: _Optional[str] = ...) -> None: ...
+    end: int
+    def __init__(self, export: _Optional[str] = ..., seq: _Optional[int] = ..., origin: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., first_kept: _Optional[int] = ..., checkpoint: _Optional[str] = ..., end: _Optional[int] = ...) -> None: ...
 
 class ProveRowRequest(_message.Message):
     __slots__ = ("log", "seq", "size")

@@ -68,18 +68,18 @@ def test_jsonl_in_a_file_with_its_manifest(helio, node, rows, tmp_path):
     result = export(helio, "--format", "jsonl", "-o", str(tmp_path / "rows.jsonl"))
     data = (tmp_path / "rows.jsonl").read_bytes()
     told = json.loads((tmp_path / "rows.jsonl.manifest.json").read_text())
-    count = len(TEXTS) + 1
+    count = len(TEXTS)
     assert result.exit_code == 0
     assert result.stdout == (
         f"Exported {count} rows (#0 to #{count - 1}) as jsonl to {tmp_path}/rows.jsonl, {len(data) / 1024:.1f} KiB.\n"
         f"  manifest  {tmp_path}/rows.jsonl.manifest.json\n  sha256    {hashlib.sha256(data).hexdigest()}\n"
     )
     found = lines(data)
-    assert [row["side"].get("title") for row in found] == [*TEXTS, None]
+    assert [row["side"].get("title") for row in found] == TEXTS
     for row, stored in zip(found, rows.stored, strict=False):
         assert json.dumps(row["row"], sort_keys=True, separators=(",", ":")).encode() == stored.data
     assert (told["format"], told["export"], told["export_row"], told["file"]) == (
-        "jsonl", EXPORT_ID, count - 1, "rows.jsonl",
+        "jsonl", EXPORT_ID, count, "rows.jsonl",
     )  # fmt: skip
     assert told["log"]["checkpoint"] is None
     assert told["last_row_proven"] is True
@@ -95,15 +95,15 @@ def test_csv_comes_back_and_is_safe(helio, rows, tmp_path):
     data = (tmp_path / "x.csv").read_bytes()
     assert data.startswith(b"\xef\xbb\xbf")
     records = list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline="")))
-    assert len(records) == data.count(b"\n") - 1 == data.decode("utf-8-sig").count("\r\n") - 1 == len(rows.stored) - 1
-    assert [json.loads(record["side"]).get("title") for record in records] == [*TEXTS, None]
-    assert [record["entry"].encode() for record in records] == [row.data for row in rows.stored[:-1]]
+    assert len(records) == data.count(b"\n") - 1 == data.decode("utf-8-sig").count("\r\n") - 1 == len(TEXTS)
+    assert [json.loads(record["side"]).get("title") for record in records] == TEXTS
+    assert [record["entry"].encode() for record in records] == [row.data for row in rows.stored[: len(TEXTS)]]
 
 
 def test_ocsf_on_standard_output_is_valid_and_words_go_elsewhere(helio, node, rows):
     result = export(helio, "--format", "ocsf", "-o", "-", "--json")
     events = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(events) == len(TEXTS) + 2
+    assert len(events) == len(TEXTS) + 1
     assert [faults(event) for event in events] == [[]] * len(events)
     told = json.loads(result.stderr)
     assert (told["destination"], told["manifest_file"], told["options"]) == (
@@ -119,10 +119,10 @@ def test_ocsf_on_standard_output_is_valid_and_words_go_elsewhere(helio, node, ro
 def test_parquet_has_typed_columns_and_every_byte(helio, rows, tmp_path):
     assert export(helio, "--format", "parquet", "-o", str(tmp_path / "x.parquet")).exit_code == 0
     table = pq.read_table(tmp_path / "x.parquet")
-    assert table.column("entry").to_pylist() == [row.data for row in rows.stored[:-1]]
-    assert table.column("leaf").to_pylist() == [row.leaf for row in rows.stored[:-1]]
-    assert table.column("title").to_pylist() == [*TEXTS, None]
-    assert [json.loads(side).get("words") for side in table.column("side").to_pylist()] == [*TEXTS, None]
+    assert table.column("entry").to_pylist() == [row.data for row in rows.stored[: len(TEXTS)]]
+    assert table.column("leaf").to_pylist() == [row.leaf for row in rows.stored[: len(TEXTS)]]
+    assert table.column("title").to_pylist() == TEXTS
+    assert [json.loads(side).get("words") for side in table.column("side").to_pylist()] == TEXTS
     assert str(table.schema.field("time").type) == "timestamp[us, tz=UTC]"
     assert (str(table.schema.field("seq").type), str(table.schema.field("scan_score").type)) == ("int64", "int64")
     assert table.column("decision").to_pylist()[3] == "withheld"
@@ -134,20 +134,34 @@ def test_filters_and_the_log_reach_the_node_and_the_manifest(helio, node, rows, 
     node.sessions = [session()]
     export(
         helio, "--format", "jsonl", "-o", str(tmp_path / "x"), "--engine", "agent.request", "--decision", "withheld",
-        "--session", "@Payments", "--exchange", "RQQQQQQQ", "--from-seq", "3", "-n", "5", "--log", "local/twin/1",
+        "--session", "@Payments", "--exchange", "RQQQQQQQ", "--text", "port", "--from-seq", "3", "--before", "20",
+        "-n", "5", "--log", "local/twin/1",
     )  # fmt: skip
     asked = node.last(pb.ReadTimelineRequest)
     assert asked == pb.ReadTimelineRequest(
-        from_seq=3, limit=5, tail=True, engine="agent.request", decision="withheld", session="sssssssssssssss2",
-        exchange="rqqqqqqq", log="local/twin/1", batches=True, salts=True,
+        from_seq=3, before_seq=20, limit=5, engine="agent.request", decision="withheld", session="sssssssssssssss2",
+        exchange="rqqqqqqq", text="port", log="local/twin/1", batches=True, salts=True,
     )  # fmt: skip
     told = json.loads((tmp_path / "x.manifest.json").read_text())
     assert told["filter"] == {
-        "log": "local/twin/1", "from_seq": 3, "limit": 5, "engine": "agent.request", "decision": "withheld",
-        "session": "sssssssssssssss2", "exchange": "rqqqqqqq", "tail": True,
+        "log": "local/twin/1", "from_seq": 3, "before_seq": 20, "limit": 5, "engine": "agent.request",
+        "decision": "withheld", "session": "sssssssssssssss2", "exchange": "rqqqqqqq", "text": "port",
     }  # fmt: skip
     assert told["range"]["contiguous"] is None
     assert "decision=withheld" in node.last(pb.RecordExportRequest).filter
+
+
+def test_the_last_rows_are_those_before_the_export_began(helio, node, rows, tmp_path):
+    export(helio, "--format", "jsonl", "-o", str(tmp_path / "x"), "-n", "3")
+    asked = node.last(pb.ReadTimelineRequest)
+    assert (asked.limit, asked.tail, asked.before_seq) == (3, True, len(TEXTS))
+
+
+def test_of_an_empty_log_nothing_is_exported(helio, node, tmp_path):
+    result = export(helio, "--format", "csv", "-o", str(tmp_path / "x"))
+    assert "Exported 0 rows as csv" in result.stdout
+    told = json.loads((tmp_path / "x.manifest.json").read_text())
+    assert (told["count"], told["range"]["first"], told["last_row_proof"]) == (0, None, None)
 
 
 # --- syslog over TLS --------------------------------------------------------------------------------------------------
@@ -171,7 +185,7 @@ def test_syslog_hands_over_every_row_in_order(helio, node, rows, authority, tmp_
     for told, text in messages:
         seq = int(told["heliograph@64512"]["seq"])
         by_row[seq] = by_row.get(seq, b"") + text
-    assert len(by_row) == len(TEXTS) + 2
+    assert len(by_row) == len(TEXTS) + 1
     assert len(messages) > len(by_row)
     assert [json.loads(text)["side"].get("title") for text in by_row.values()][: len(TEXTS)] == TEXTS
     manifest = json.loads((tmp_path / "m.json").read_text())
@@ -254,7 +268,7 @@ def test_otlp_hands_over_batches_that_are_confirmed(helio, node, rows, tmp_path)
     assert result.exit_code == 0, result.stderr
     records = [one for batch in receiver.batches for one in batch.resource_logs[0].scope_logs[0].log_records]
     assert len(receiver.batches) == 2
-    assert len(records) == len(TEXTS) + 701
+    assert len(records) == len(TEXTS) + 700
     path, headers = receiver.asked[0]
     assert (path, headers["authorization"], headers["content-type"]) == (
         "/v1/logs?key=hush", "Bearer abc", "application/x-protobuf",

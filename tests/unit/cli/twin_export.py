@@ -49,7 +49,7 @@ class ExportTwin(LocalServiceServicer):
         head = self.timeline.head
         return pb.RecordExportResponse(
             export=request.export or EXPORT_ID, seq=entry.seq, origin=head.origin, size=head.size, root=head.root,
-            checkpoint=self.checkpoint,
+            checkpoint=self.checkpoint, end=entry.seq,
         )  # fmt: skip
 
     def ProveRow(self, request, context):  # noqa: N802

@@ -57,7 +57,6 @@ KNOWN = {
     "node.attachments:_decide:judged.override": {reason.value for reason in RowReason},
     "node.core.log_key:row:self.decision": log_key.DECISIONS,
     "node.core.retention:prune_row:found.why": {"age", "size"},
-    "node.ledger_rows:export_row:_EXPORTS[note.step]": {"began", "exported", "failed", "cancelled"},
     "node.store.guard:row:trouble.reason": set(guard.WORDS),
 }
 
