@@ -253,3 +253,10 @@ async def test_what_ends_a_stream_and_what_ends_its_reader_are_told_as_they_are(
         await follow_rows(broken(), lambda _one: None)
     with pytest.raises(BrokenPipeError):
         await follow_rows(endless(), gone)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_long_names_go_on_below_set_in(columns: int) -> None:
+    shown = texts(views((ROW, NOON_US, (("recipient", "b" * 300), ("sender", "a" * 300)))), columns)
+    assert max(map(width, shown)) <= columns
+    assert "".join(shown).count("a") >= 300
