@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from node.codec_values import known, wire_text
 from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned
-from node.core.views import ProblemView, TimelineRowView, VerifyResultView, VerifyView, view_verification
+from node.core.views import TimelineRowView
+from node.core.views_timeline import ProblemView, VerifyResultView, VerifyView, view_verification
 from node.ports_timeline import BundleWish, RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from node import codec_timeline as codec
-from node.core.views import TimelineRowView, VerifyView
+from node.core.views import TimelineRowView
+from node.core.views_timeline import VerifyView
 from node.local_client_mesh import Asks
 from node.ports_timeline import BundleWish, RowFilter
 from node.wire.v1 import local_pb2 as pb
