@@ -12,15 +12,9 @@ from node.core.export_record import Format, Step
 from node.core.retention import Doubt
 from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned
 from node.core.timeline_overview import Overview
-from node.core.views import (
-    LogView,
-    ProblemView,
-    TimelineRowView,
-    VerifyResultView,
-    VerifyView,
-    view_verification,
-)
+from node.core.views import LogView, TimelineRowView
 from node.core.views_retention import EraseView, PruneView
+from node.core.views_timeline import ProblemView, VerifyResultView, VerifyView, view_verification
 from node.ports_timeline import (
     BundleWish,
     EraseStep,
