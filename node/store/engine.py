@@ -266,8 +266,7 @@ class SqliteStore:
         if not self._guard.may_end():
             return False
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            tx = SqliteTx(self._writer, self._row_clock, self._entropy)
+            tx = self._begin()
             tx.append(self._guard.row(trouble))
             self._end(tx)
         except (sqlite3.Error, MeshError) as error:
@@ -294,8 +293,7 @@ class SqliteStore:
 
         With `refusals` only so many commands count that do nothing but write the row of a refusal.
         """
-        self._writer.execute("BEGIN IMMEDIATE")
-        tx = SqliteTx(self._writer, self._row_clock, self._entropy)
+        tx = self._begin()
         done = 0
         for pending in batch:
             log, changes = tx.log, self._writer.total_changes
@@ -335,6 +333,10 @@ class SqliteStore:
         self._guard.refused(counted=int(refuses))
         if not refuses or room <= 0:
             raise self._refusal()
+
+    def _begin(self) -> SqliteTx:
+        self._writer.execute("BEGIN IMMEDIATE")
+        return SqliteTx(self._writer, self._row_clock, self._entropy, allow_gaps=self._settings.allow_gaps)
 
     def _end(self, tx: SqliteTx) -> None:
         """Commits, unless the files are no longer those that were opened."""

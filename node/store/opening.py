@@ -14,7 +14,8 @@ from node.store.timeline import begin_log, fill_tiles
 class StoreSettings:
     """How the file is opened; `pragmas` are the platform's (fullfsync on macOS).
 
-    `reserve_bytes` of the disk are put by for rows of refusals; every `look_s` an idle writer looks at its files.
+    `reserve_bytes` of the disk are put by for rows of refusals; every `look_s` an idle writer looks at its files. With
+    `allow_gaps` a row that cannot be written in full stands in for itself as far as it can.
     """
 
     pragmas: tuple[str, ...] = ()
@@ -23,6 +24,7 @@ class StoreSettings:
     busy_ms: int = 5000
     reserve_bytes: int = 0
     look_s: float = 5.0
+    allow_gaps: bool = False
 
 
 def _open(path: Path, settings: StoreSettings) -> sqlite3.Connection:
