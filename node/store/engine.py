@@ -22,8 +22,8 @@ from typing import Generic, TypeVar
 from node.core.errors import ErrorCode, MeshError
 from node.core.timeline import Clock as RowClock
 from node.ports import Entropy, Reader, Tx
-from node.store.guard import Guard, Trouble, is_damage
-from node.store.opening import StoreSettings, connect_reader, connect_writer
+from node.store.guard import DISPLACED, Guard, Trouble, is_damage
+from node.store.opening import StoreSettings, connect_reader, connect_writer, keep_copy
 from node.store.reader import SqliteReader
 from node.store.timeline import LOG_BROKEN
 from node.store.tx import SqliteTx
@@ -190,9 +190,21 @@ class SqliteStore:
             self._ready.notify()
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._reading.shutdown)
+        if (trouble := self._guard.trouble) is not None and trouble.reason in DISPLACED:
+            await asyncio.to_thread(self._keep_in_hand)
         self._reader.close()
         self._writer.close()
         self._guard.close()
+
+    def _keep_in_hand(self) -> None:
+        """The database that is open has no name any more: it is copied to one, or its rows would be gone with us."""
+        path = self._guard.in_hand
+        try:
+            keep_copy(self._writer, path)
+        except (sqlite3.Error, OSError) as error:
+            _log.error("the database that was in use could not be kept as %s: %s", path, error)
+        else:
+            _log.warning("the database that was in use is kept as %s", path)
 
     def _hand_over(self) -> None:
         with self._ready:

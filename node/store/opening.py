@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,3 +64,10 @@ def connect_reader(path: Path, settings: StoreSettings) -> sqlite3.Connection:
     connection = _open(path, settings)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def keep_copy(connection: sqlite3.Connection, path: Path) -> None:
+    """Copies the database that is open to `path`, where nothing may be."""
+    path.touch(mode=0o600, exist_ok=False)
+    with closing(sqlite3.connect(path)) as copy:
+        connection.backup(copy)

@@ -142,6 +142,20 @@ async def test_a_database_that_is_not_in_its_place_is_noticed_and_goes_on_when_i
 
 
 @scenario
+async def test_a_database_that_was_removed_is_kept_under_another_name_by_who_has_it_open(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        await mesh.store.write(partial(add_rows, count=5))
+        for file in tmp_path.glob("node.db*"):
+            file.unlink()
+        await refused_for(mesh, Unlike.REMOVED)
+    (kept,) = tmp_path.glob("node.db*")
+    kept.rename(tmp_path / "node.db")
+    async with running(tmp_path) as mesh:
+        assert await mesh.store.read(lambda reader: reader.size()) == 5
+        assert (await mesh.verification()).ok
+
+
+@scenario
 async def test_a_write_ahead_log_that_was_removed_is_noticed(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         await mesh.store.write(lambda tx: tx.append(ROW))
