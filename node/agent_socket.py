@@ -25,6 +25,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Session
 from node.core.prompt import PaneRef
+from node.core.screen_credentials import credentials
 from node.mcp_words import JsonObject
 from node.platform.peercred import PeerSocket
 from node.ports import Agents, Clock, Store
@@ -270,6 +271,9 @@ class Connection:
         kind, call_id = line.get("t"), line.get("call")
         if not isinstance(call_id, str) or not 0 < len(call_id) <= _CALL_ID_CHARS:
             raise BadLineError("a line names no call")
+        if credentials(call_id):
+            # It is kept until the call is settled.
+            raise BadLineError("the id of a call reads like a credential")
         if kind == "call":
             request = line.get("msg")
             if not isinstance(request, dict):

@@ -25,11 +25,13 @@ from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
+from node.core.row_policy import policy_hash
 from node.core.timeline import Clock as RowClock
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
 from node.exchanges import Exchanges
+from node.exports import Exports
 from node.files import Files
 from node.grounds import Grounds
 from node.hook_events import HookEvents
@@ -126,6 +128,7 @@ class Parts:
     checkpoints: Checkpoints
     proofs: Proofs
     upkeep: Upkeep
+    exports: Exports
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -162,7 +165,7 @@ class Parts:
             timeline_writable=self.store.writable,
             timeline_alarms=alarms,
             screen_engine=self.screener.engine,
-            screen_version=self.screener.version,
+            screen_version=await self.screener.version(),
             screen_scores=tuple(self.screener.scores),
             notices_owed=owed,
             agents_connected=self.agents.connected,
@@ -179,6 +182,7 @@ async def build(
     home: Path, settings: config.Config, *, find_keychain: Callable[[], Keychain | None] = of_this_system
 ) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
+    screener = Classifier()  # it reads its weights meanwhile
     run = paths.run_dir(home)
     vault = Vault(keychain=find_keychain(), chosen=settings.identity.keychain == "auto")
     generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
@@ -203,7 +207,14 @@ async def build(
         await store.write(lambda tx: succession.settle(tx, line))
         clock = SystemClock()
         resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
-        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
+        ledger = Ledger(
+            node=me.node_id,
+            clock=clock,
+            entropy=entropy,
+            limits=limits,
+            resumable=resumable,
+            policy=policy_hash(limits, credentials=settings.screen.credentials),
+        )
         tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
         files = Files(home=home, limits=limits)
@@ -223,7 +234,6 @@ async def build(
         store.listen(checkpoints.ring)
         proofs = Proofs(store=store, keys=log_keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
         upkeep = Upkeep.of(store, settings.timeline, node=me.node_id, row_clock=_row_clock, sign=checkpoints.sign)
-        screener = Classifier()
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
             store=store,
@@ -358,6 +368,7 @@ async def build(
             checkpoints=checkpoints,
             proofs=proofs,
             upkeep=upkeep,
+            exports=Exports(store=store, ledger=ledger),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

@@ -10,12 +10,13 @@ from typing import Protocol, TypeVar
 from node.core.approval import Approval
 from node.core.commands import Arrival, Command, Peer, Receipt
 from node.core.effects import Effect
+from node.core.errors import ErrorCode
 from node.core.model import Address, Blocked, Conversation, Exchange, Ladder, Message, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.relay import Origin
-from node.core.screen import Field, Verdict
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.core.workspace import Workspace
 from node.ports_mesh import MeshReader, MeshTx
 from node.ports_mirror import MirrorReader, MirrorTx
@@ -232,7 +233,7 @@ class Broker(Protocol):
         plan: LaunchPlan | None = None,
         origin: Origin | None = None,
     ) -> Receipt: ...
-    async def note_refusal(self, actor: Address, tool: str, reason: str) -> None: ...
+    async def note_refusal(self, actor: Address, tool: str, code: ErrorCode) -> None: ...
 
 
 class Inbox(Protocol):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.log_key import KnownKey, LogKey, LogSigner
 from node.core.retention import Doubt, Range
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
+from node.core.timeline_filter import RowFilter as RowFilter  # noqa: PLC0414  (doors have it from here)
+from node.core.timeline_overview import Overview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,26 +125,6 @@ class Erasures(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which timeline rows; empty means any. Times in microseconds, `until_us` 0 for open.
-
-    `log` is an origin; empty means the current log.
-    """
-
-    log: str = ""
-    from_seq: int = 0
-    limit: int = 0
-    engine: str = ""
-    decision: str = ""
-    session: str = ""
-    exchange: str = ""
-    message: str = ""
-    since_us: int = 0
-    until_us: int = 0
-    tail: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyProgress:
     """How far a verification is; `result` comes with the last one."""
 
@@ -154,6 +137,8 @@ class Audit(Protocol):
     """Reads the timeline."""
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
+    async def logs(self) -> tuple[LogInfo, ...]: ...
+    async def overview(self, since_us: int) -> Overview[StoredRow]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +183,16 @@ class LogKeyKeeper(Protocol):
         ...
 
     def remember(self, log: str, first: int, key: LogKey) -> None: ...
+
+
+class Exports(Protocol):
+    """Writes the rows about exports, and proves what they hold."""
+
+    async def record(self, note: ExportNote) -> Recorded: ...
+    async def prove(self, log: str, seq: int, size: int) -> Proof: ...
+    async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
+        """By row and field, what the commitments to its texts were made with."""
+        ...
 
 
 class TimelineReader(Protocol):

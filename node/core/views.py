@@ -214,13 +214,27 @@ class ArrivalView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogView:
+    """One log of the node, whose rows `first` to `size` - 1 are kept; all but the current one are closed."""
+
+    origin: str
+    size: int
+    first: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRowView:
-    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field."""
+    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field.
+
+    `salts` is what the row's commitments to the texts were made with, where it was asked for.
+    """
 
     seq: int
     data: bytes
     leaf: bytes
     side: tuple[tuple[str, str], ...]
+    salts: tuple[tuple[str, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

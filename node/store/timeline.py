@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from node.core import epochs, merkle, timeline
+from node.core import clock_step, epochs, merkle, timeline
 from node.core.errors import ErrorCode, MeshError
 from node.core.merkle import HASH_BYTES
 from node.core.note import TreeHead
@@ -176,6 +176,8 @@ class TimelineTx(TimelineReader):
         self._grown = 0
         # What the command that is under way has appended so far.
         self.appended: list[timeline.Row] = []
+        # The log and its size when the last row was written, and the clock by then.
+        self._reading: tuple[int, int, timeline.Clock] | None = None
 
     @property
     def log(self) -> tuple[int, Head, int, MeshError | None]:
@@ -198,7 +200,8 @@ class TimelineTx(TimelineReader):
     def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
         """Appends a row with commitments to its side texts; gives its sequence number.
 
-        Where the owner allows gaps, what cannot be said in full is said in part, and a row says that.
+        A step of the wall clock since the row before it is a row of its own, written first. Where the owner allows
+        gaps, what cannot be said in full is said in part, and a row says that.
         """
         if not self._allow_gaps:
             return self._append(row, side)
@@ -232,11 +235,33 @@ class TimelineTx(TimelineReader):
     def _append(self, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
         if self._broken is not None:
             raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, self._broken.message, {"reason": LOG_BROKEN})
+        now, before = self._row_clock(), self._last_reading()
+        step = clock_step.step_us(before, now) if before is not None else 0
+        if step:
+            self._add(now, clock_step.step_row(step, row.sw), ())
+        self.appended.append(row)
+        seq = self._add(now, row, side)
+        self._reading = (*self._written, now)
+        return seq
+
+    @property
+    def _written(self) -> tuple[int, int]:
+        """The current log, and how many rows it has."""
+        return self._current, self._head.size
+
+    def _last_reading(self) -> timeline.Clock | None:
+        """The clock as the last row has it; None without one, or for a row that cannot be read."""
+        log, size = self._written
+        if self._reading is not None and self._reading[:2] == (log, size):
+            return self._reading[2]
+        row = self._db.execute("SELECT data FROM timeline WHERE place = ?", (base(log) + size - 1,)).fetchone()
+        return clock_step.reading_of(bytes(row["data"])) if row is not None and size else None
+
+    def _add(self, now: timeline.Clock, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
         place = base(self._current) + self._head.size
         salted = [(place, field, self._entropy(timeline.SALT_BYTES), text) for field, text in side]
         commits = {field: timeline.commitment(salt, text) for _, field, salt, text in salted}
-        self.appended.append(row)
-        self._head, entry = timeline.append(self._head, self._row_clock(), row, commits or None)
+        self._head, entry = timeline.append(self._head, now, row, commits or None)
         self._db.execute("INSERT INTO timeline VALUES (?, ?, ?)", (place, entry.data, entry.leaf))
         self._grown += len(entry.data)
         if salted:
