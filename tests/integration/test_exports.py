@@ -23,8 +23,6 @@ from node.core.timeline import commitment
 from node.core.timeline_check import Verifier
 from node.core.timeline_filter import RowFilter
 from node.export_files import MANIFEST_SUFFIX
-from node.exports import subtree_root
-from node.ports import Reader
 from tests.export_stage import Near, file_sink, nothing, run_of
 from tests.integration.mesh import ORIGIN, refused, running, scenario
 
@@ -60,6 +58,7 @@ async def test_an_export_verifies_by_itself_and_its_manifest_proves_it(tmp_path:
             } == row["row"].get("side", {})
 
         assert manifest.proven
+        assert told["log"]["checkpoint"] == "signed 701\n"
         assert told["last_row_proven"] is True
         assert (told["count"], told["range"]) == (700, {"log": ORIGIN, "first": 0, "last": 699, "contiguous": True})
         data = (out / "x").read_bytes()
@@ -234,6 +233,22 @@ async def test_a_closed_log_is_exported_under_its_own_name(tmp_path: Path, out: 
 
 
 @scenario
+async def test_a_log_that_cannot_be_signed_is_exported_with_the_checkpoint_that_there_is(
+    tmp_path: Path, out: Path
+) -> None:
+    async with running(tmp_path) as mesh:
+        node = Near(mesh)
+        await node.add(5)
+        await node.sign()
+        node.unsigned = MeshError(ErrorCode.UNAVAILABLE, "The Keychain is locked.")
+        covered = await run_of(file_sink(out / "x")).play(node, nothing)
+        assert (covered.standing.size, covered.standing.checkpoint, covered.proven) == (5, "signed 5\n", True)
+        await node.add(5)
+        beyond = await run_of(file_sink(out / "y")).play(node, nothing)
+        assert (beyond.standing.size, beyond.standing.checkpoint, beyond.proven) == (13, "signed 5\n", True)
+
+
+@scenario
 async def test_an_end_without_a_beginning_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         with refused(ErrorCode.INVALID_ARGUMENT):
@@ -243,19 +258,16 @@ async def test_an_end_without_a_beginning_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 511, 512, 700, 1024, 1_500])
 @scenario
-async def test_every_stretch_of_a_log_has_the_root_that_its_leaves_have(tmp_path: Path, size: int) -> None:
+async def test_a_row_is_proven_from_tiles_as_it_is_from_all_leaves(tmp_path: Path, size: int) -> None:
     async with running(tmp_path) as mesh:
-        await Near(mesh).add(size)
-
-        def look(reader: Reader) -> None:
-            (log,) = reader.logs()
-            leaves = [row.leaf for row in reader.rows(0, 10_000)]
-            assert subtree_root(reader, log.id, 0, size) == reader.head().root
-            for seq in {0, 1, size // 2, size - 2, size - 1} & set(range(size)):
-                proof = merkle.inclusion_proof(lambda a, b: subtree_root(reader, log.id, a, b), seq, size)
-                assert proof == merkle.inclusion_proof(merkle.subtrees_of(leaves), seq, size)
-
-        await mesh.store.read(look)
+        node = Near(mesh)
+        await node.add(size)
+        leaves = await mesh.store.read(lambda reader: [row.leaf for row in reader.rows(0, 10_000)])
+        for seq in sorted({0, 1, size // 2, size - 2, size - 1} & set(range(size))):
+            for of in {seq + 1, size}:
+                proof = await node.prove_exported("", seq, of)
+                assert proof.path == merkle.inclusion_proof(merkle.subtrees_of(leaves[:of]), seq, of)
+                assert proof.leaf == leaves[seq]
 
 
 @scenario
