@@ -156,6 +156,7 @@ def test_of_an_empty_log_nothing_is_exported(helio, node, tmp_path):
         (["--format", "otlp", "--endpoint", "http://otel.example.org"], "in clear"),
         (["--format", "otlp", "--endpoint", "https://a", "--header-file", "/nonexistent"], "cannot be read"),
         (["--format", "xml", "-o", "x"], "is not one of"),
+        (["--format", "csv", "-o", "x", "--manifest", "./x"], "the same name"),
     ],
 )
 def test_words_that_do_not_go_together_are_refused_before_anything_happens(helio, node, rows, words, said):

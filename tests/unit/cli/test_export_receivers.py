@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import ssl
+import threading
 import time
+from collections.abc import Callable
 
 import pytest
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as service
 
+from node.export_otlp import OtlpSink, endpoint_of
 from node.wire.v1 import local_pb2 as pb
-from tests.export_receivers import Answer, TestAuthority, otlp_receiver, server_context, syslog_receiver
+from tests.export_receivers import DEADLINE_S, Answer, TestAuthority, otlp_receiver, server_context, syslog_receiver
+from tests.export_rows import MESSAGE, record
 from tests.property.test_export import parsed, unframed
 from tests.unit.cli.twin_export import TEXTS, export, filled, steps
+from tests.waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -199,6 +205,26 @@ def test_a_refused_batch_is_not_sent_again(helio, node, rows, status):
     assert result.exit_code == 16
     assert f"HTTP status {status} (no such tenant)" in result.stderr
     assert len(receiver.bodies) == 1
+
+
+def test_giving_up_does_not_wait_for_a_receiver_that_says_nothing():
+    async def play(port: int, came: Callable[[], bool]) -> None:
+        sink = OtlpSink(endpoint_of(f"http://127.0.0.1:{port}", ssl.create_default_context()), (), "1", None)
+        await sink.add(record(MESSAGE))
+        async with asyncio.TaskGroup() as group:
+            sending = group.create_task(sink.finish())
+            await until(came, "the batch")
+            sending.cancel()
+        await sink.abandon()
+
+    held = Answer(hold=threading.Event(), lost=True)
+    with otlp_receiver() as receiver:
+        receiver.answers.append(held)
+        begun = time.monotonic()
+        # Ends when the thread that waits has ended, too.
+        asyncio.run(play(receiver.port, lambda: bool(receiver.asked)))
+        assert time.monotonic() - begun < DEADLINE_S / 2
+        held.hold.set()
 
 
 def test_otlp_over_tls_checks_the_receiver(helio, rows, authority, tmp_path):
