@@ -16,7 +16,7 @@ import pytest
 
 from node.core import canonical, merkle
 from node.core.errors import ErrorCode, MeshError
-from node.core.export_manifest import ExportNote
+from node.core.export_manifest import ExportNote, Recorded
 from node.core.export_record import Format, Record, Step, line_of
 from node.core.merkle import TILE_WIDTH
 from node.core.timeline import commitment
@@ -106,12 +106,12 @@ async def test_rows_written_meanwhile_are_not_part_of_it(tmp_path: Path, out: Pa
         sink = file_sink(out / "x")
 
         class Busy(Near):
-            async def record_export(self, note: ExportNote) -> object:  # type: ignore[override]
+            async def record_export(self, note: ExportNote) -> Recorded:
                 recorded = await super().record_export(note)
                 await self.add(600)
                 return recorded
 
-        manifest = await run_of(sink).play(Busy(mesh), nothing)  # type: ignore[arg-type]
+        manifest = await run_of(sink).play(Busy(mesh), nothing)
         assert (manifest.tally.last, manifest.standing.size) == (3, 5)
 
 
@@ -183,6 +183,31 @@ async def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, small_disk
         assert parts(small_disk) == []
         last = (await mesh.rows(engine="export"))[-1]
         assert (last["decision"], last["reason"]) == ("failed", "unavailable")
+
+
+@scenario
+async def test_a_name_may_be_as_long_as_names_are(tmp_path: Path, out: Path) -> None:
+    async with running(tmp_path) as mesh:
+        name = "é" * 120
+        await run_of(file_sink(out / name)).play(Near(mesh), nothing)
+        assert parts(out) == [name, f"{name}{MANIFEST_SUFFIX}"]
+
+
+@scenario
+async def test_a_whole_export_whose_end_is_not_noted_is_kept_and_said(tmp_path: Path, out: Path) -> None:
+    async with running(tmp_path) as mesh:
+
+        class Leaving(Near):
+            async def record_export(self, note: ExportNote) -> Recorded:
+                if note.step is Step.FINISHED:
+                    raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node is not running.")
+                return await super().record_export(note)
+
+        node = Leaving(mesh)
+        await node.add(3)
+        with refused(ErrorCode.NODE_NOT_RUNNING, "The export is whole"):
+            await run_of(file_sink(out / "x")).play(node, nothing)
+        assert parts(out) == ["x", f"x{MANIFEST_SUFFIX}"]
 
 
 @scenario
