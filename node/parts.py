@@ -369,7 +369,7 @@ async def build(
             checkpoints=checkpoints,
             proofs=proofs,
             upkeep=upkeep,
-            exports=Exports(store=store, ledger=ledger),
+            exports=Exports(store=store, ledger=ledger, sign=checkpoints.sign),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,
