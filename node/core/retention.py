@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from node.core.canonical import JsonValue
+from node.core.row_codes import RowDecision, RowEngine, RowReason, RowRole
 from node.core.timeline import Clock, Party, Row, RowKind
 
 DAY_US: Final = 86_400_000_000
@@ -144,10 +145,10 @@ def prune_row(
     }
     return Row(
         row=RowKind.PRUNE,
-        engine="prune",
-        decision="pruned",
-        reason=found.why,
+        engine=RowEngine.PRUNE,
+        decision=RowDecision.PRUNED,
+        reason=RowReason(found.why),
         sw=sw,
-        src=Party(node=node, role="person" if by_person else "node"),
+        src=Party(node=node, role=RowRole.PERSON if by_person else RowRole.NODE),
         extra=said if found.origin == current else {"log": found.origin, "pruned": said},
     )

@@ -252,6 +252,13 @@ class RowReason(StrEnum):
     REPLACED = "replaced"
     ROLLED_BACK = "rolled_back"
     DAMAGED = "damaged"
+    LOG_LOST = "log_lost"
+    FORKED = "forked"
+    LOCKED = "locked"
+    DISK_FAILED = "disk_failed"
+    TRUNCATED = "truncated"
+    OVERWRITTEN = "overwritten"
+    TIMELINE = "timeline"
     OWNER_ALLOWED = "owner_allowed"
 
 
