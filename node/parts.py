@@ -196,7 +196,11 @@ async def build(
         origin=epochs.first_origin(me.node_id, seen),
         row_clock=_row_clock,
         entropy=entropy,
-        settings=StoreSettings(pragmas=durability.sqlite_pragmas(), reserve_bytes=RESERVE_BYTES),
+        settings=StoreSettings(
+            pragmas=durability.sqlite_pragmas(),
+            reserve_bytes=RESERVE_BYTES,
+            allow_gaps=settings.timeline.on_failure == "allow_with_gap",
+        ),
     )
     try:
         await epochs.begin(store, me.node_id, seen, home / paths.SEEN_FILE)
@@ -365,7 +369,7 @@ async def build(
             checkpoints=checkpoints,
             proofs=proofs,
             upkeep=upkeep,
-            exports=Exports(store=store, ledger=ledger),
+            exports=Exports(store=store, ledger=ledger, sign=checkpoints.sign),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,

@@ -21,7 +21,7 @@ class Break(StrEnum):
     """How a log is not the one that was seen: the code in the row, with words in `BREAKS`."""
 
     ROLLED_BACK = "rolled_back"
-    LOST = "log_lost"
+    LOST = "lost"
     FORKED = "forked"
     DAMAGED = "damaged"
 
@@ -84,6 +84,28 @@ def gap_row(gap: Gap, sw: str) -> Row:
         sw=sw,
         extra=extra,
     )
+
+
+def override_row(row: Row) -> Row:
+    """What is left of a row that could not be written in full, where the owner allows that: its ids and codes."""
+    return Row(
+        row=RowKind.OVERRIDE,
+        engine="override",
+        decision="relayed",
+        reason="owner_allowed",
+        sw=row.sw,
+        msg=row.msg,
+        conv=row.conv,
+        kind=row.kind,
+        leg=row.leg,
+        extra={"engine": row.engine, "given": row.decision},
+    )
+
+
+def left_out_row(seq: int, sw: str) -> Row:
+    """The row that counts what a row before it could not say."""
+    extra: dict[str, JsonValue] = {"count": 1, "from_seq": seq, "to_seq": seq}
+    return Row(row=RowKind.GAP, engine="timeline", decision="gap", reason="owner_allowed", sw=sw, extra=extra)
 
 
 def gap_in(reason: JsonValue, extra: JsonValue) -> Gap | None:

@@ -69,7 +69,9 @@ class Node:
         """Takes down what the panels and lists of this node show."""
         for words in (
             ("delegations", "--all"), ("delegations", "--all", "--json"), ("requests", "--all", "--json"),
-            ("timeline",), ("timeline", "--json"), ("approvals", "--json"), ("sessions", "--json"), ("peers", "--json"),
+            ("timeline",), ("timeline", "--json"),
+            *(("timeline", "export", "--output", "-", "--format", form) for form in ("jsonl", "csv", "ocsf")),
+            ("approvals", "--json"), ("sessions", "--json"), ("peers", "--json"),
         ):  # fmt: skip
             self.said[" ".join(words)] = (await self.at.helio(*words)).encode()
         self.said["node.log"] = "".join(self.at.said).encode()
@@ -315,6 +317,7 @@ async def person(secrets: Planter, studio: Node) -> None:
         ("peers", "add-address", plant("peer"), "127.0.0.1:1"),
         ("mirror", "add", plant("mirror")),
         ("timeline", "--session", plant("filter")),
+        ("timeline", "export", "--format", "csv", "-o", str(studio.work / plant("export")), "--text", plant("words")),
         ("approvals", "allow", plant("approval")),
     ):
         await studio.helio(*words)
