@@ -114,7 +114,7 @@ ENGLISH: Final = Catalogue(
         "limit": "limit",
         "log": "log",
         "name": "name",
-        "next": "up to before row",
+        "next": "before row",
         "paused": "paused",
         "policy": "rules",
         "pruned": "pruned",

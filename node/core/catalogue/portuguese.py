@@ -114,7 +114,7 @@ PORTUGUESE: Final = Catalogue(
         "limit": "limite",
         "log": "registro",
         "name": "nome",
-        "next": "até antes da linha",
+        "next": "antes da linha",
         "paused": "pausado",
         "policy": "regras",
         "pruned": "podado",
