@@ -27,6 +27,7 @@ from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock as RowClock
+from node.door_rows import DoorRows
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
@@ -195,7 +196,11 @@ async def build(
         origin=epochs.first_origin(me.node_id, seen),
         row_clock=_row_clock,
         entropy=entropy,
-        settings=StoreSettings(pragmas=durability.sqlite_pragmas(), reserve_bytes=RESERVE_BYTES),
+        settings=StoreSettings(
+            pragmas=durability.sqlite_pragmas(),
+            reserve_bytes=RESERVE_BYTES,
+            allow_gaps=settings.timeline.on_failure == "allow_with_gap",
+        ),
     )
     try:
         await epochs.begin(store, me.node_id, seen, home / paths.SEEN_FILE)
@@ -364,7 +369,7 @@ async def build(
             checkpoints=checkpoints,
             proofs=proofs,
             upkeep=upkeep,
-            exports=Exports(store=store, ledger=ledger),
+            exports=Exports(store=store, ledger=ledger, sign=checkpoints.sign),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,
@@ -375,6 +380,7 @@ async def build(
                 door=McpServer(exchanges, grounds),
                 prove=callers.prove,
                 hook=hooks.take,
+                refused=DoorRows(store=store, ledger=ledger, limits=limits).refused,
             ),
             hooks=hooks,
             files=files,

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from node.core.canonical import decode
 from node.core.errors import MeshError
 from node.core.merkle import TILE_WIDTH
-from node.core.retention import DAY_US, Doubt, Moment, Range, boots, doubt, doubt_of_age, prune_row
+from node.core.retention import DAY_US, Doubt, Moment, Range, boots, doubt, doubt_of_age, prune_row, told_again, told_of
 from node.core.tiles import subtrees_in
 from node.core.timeline import Clock as RowClock
 from node.ports import Reader, Store, Tx
@@ -184,7 +185,20 @@ class Retention:
             sw=SOFTWARE,
         )
         seq = tx.append(row)
+        if found.log != current.id:
+            tx.tell(found.log, (current.id, seq))
+        for log in tx.logs():
+            told = tx.told(log.id)
+            if told is not None and told[0] == found.log and told[1] < found.next:
+                # What says that rows of a closed log were pruned goes itself: it is said once more.
+                self._tell_again(tx, log, told, current.id)
         tx.begin_prune(Prune(log=found.log, first=found.first, next=found.next, row_log=current.id, row_seq=seq))
+
+    def _tell_again(self, tx: Tx, log: LogInfo, told: tuple[int, int], current: int) -> None:
+        for row in tx.rows(told[1], 1, told[0]):
+            extra = decode(row.data).get("extra")
+            if row.seq == told[1] and isinstance(extra, dict) and told_of(extra, log.origin) is not None:
+                tx.tell(log.id, (current, tx.append(told_again(extra, node=self._node, sw=SOFTWARE))))
 
     async def _delete(self, found: Range) -> AsyncIterator[int]:
         """Deletes a range tile by tile; gives how many of its rows are gone."""

@@ -78,6 +78,28 @@ def gap_row(gap: Gap, sw: str) -> Row:
     return Row(row=RowKind.GAP, engine="timeline", decision="gap", reason=gap.reason.value, sw=sw, extra=extra)
 
 
+def override_row(row: Row) -> Row:
+    """What is left of a row that could not be written in full, where the owner allows that: its ids and codes."""
+    return Row(
+        row=RowKind.OVERRIDE,
+        engine="override",
+        decision="relayed",
+        reason="owner_allowed",
+        sw=row.sw,
+        msg=row.msg,
+        conv=row.conv,
+        kind=row.kind,
+        leg=row.leg,
+        extra={"engine": row.engine, "given": row.decision},
+    )
+
+
+def left_out_row(seq: int, sw: str) -> Row:
+    """The row that counts what a row before it could not say."""
+    extra: dict[str, JsonValue] = {"count": 1, "from_seq": seq, "to_seq": seq}
+    return Row(row=RowKind.GAP, engine="timeline", decision="gap", reason="owner_allowed", sw=sw, extra=extra)
+
+
 def gap_in(reason: JsonValue, extra: JsonValue) -> Gap | None:
     """The gap that a row tells of by its reason and its extra values; None when it tells of none."""
     if not isinstance(extra, dict) or reason not in set(Break):

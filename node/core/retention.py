@@ -142,12 +142,28 @@ def prune_row(
         "root": root.hex(),
         "why": found.why,
     }
-    return Row(
-        row=RowKind.PRUNE,
-        engine="prune",
-        decision="pruned",
+    return _prune_row(
+        said if found.origin == current else {"log": found.origin, "pruned": said},
         reason=found.why,
         sw=sw,
-        src=Party(node=node, role="person" if by_person else "node"),
-        extra=said if found.origin == current else {"log": found.origin, "pruned": said},
+        by=Party(node=node, role="person" if by_person else "node"),
     )
+
+
+def told_again(extra: dict[str, JsonValue], *, node: str, sw: str) -> Row:
+    """The same once more of a closed log, before the row that said it is pruned itself."""
+    said = extra.get("pruned")
+    why = said.get("why") if isinstance(said, dict) else None
+    return _prune_row(extra, reason=str(why or "age"), sw=sw, by=Party(node=node, role="node"))
+
+
+def told_of(extra: JsonValue, origin: str) -> dict[str, JsonValue] | None:
+    """What a prune row says of the closed log of that origin by its extra values; None when it is about another."""
+    if not isinstance(extra, dict) or extra.get("log") != origin:
+        return None
+    said = extra.get("pruned")
+    return said if isinstance(said, dict) else None
+
+
+def _prune_row(extra: dict[str, JsonValue], *, reason: str, sw: str, by: Party) -> Row:
+    return Row(row=RowKind.PRUNE, engine="prune", decision="pruned", reason=reason, sw=sw, src=by, extra=extra)

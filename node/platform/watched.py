@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 _HEADER_BYTES: Final = 100
 
@@ -20,14 +19,8 @@ class Unlike(StrEnum):
     OVERWRITTEN = "overwritten"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """What a file was when it was last looked at."""
-
-    device: int
-    inode: int
-    size: int
-    written_ns: int
+# Device, inode, size, time of the last write; a plain tuple, for it is made four times for each commit.
+_Look: TypeAlias = tuple[int, int, int, int]
 
 
 class WatchedFile:
@@ -39,25 +32,27 @@ class WatchedFile:
     """
 
     def __init__(self, path: Path, *, by_name: bool = False) -> None:
-        self._path = path
+        self._path = os.fspath(path)
         self._fd = None if by_name else os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._header = b""
-        self._last = _look(path.stat() if self._fd is None else os.fstat(self._fd))
+        self._last = self._now()
         if self._fd is not None:
             self._header = os.pread(self._fd, _HEADER_BYTES, 0)
 
     def unlike(self) -> Unlike | None:
         """How the file under that name is another one than was last written, None while it is the same."""
         try:
-            found = _look(self._path.stat())
+            found = _look(os.stat(self._path))  # noqa: PTH116  (four times a commit)
         except OSError:
             return Unlike.REMOVED
-        last = self._last
-        if (found.device, found.inode) != (last.device, last.inode):
+        if found == self._last:
+            return None
+        device, inode, size, written_ns = self._last
+        if found[:2] != (device, inode):
             return Unlike.REPLACED
-        if found.size < last.size:
+        if found[2] < size:
             return Unlike.TRUNCATED
-        if self._fd is not None and found.written_ns != last.written_ns:
+        if self._fd is not None and found[3] != written_ns:
             # Set by a tool that looks after times, or by a hand that wrote: the header says which.
             if os.pread(self._fd, _HEADER_BYTES, 0) != self._header:
                 return Unlike.OVERWRITTEN
@@ -66,25 +61,26 @@ class WatchedFile:
 
     def written(self) -> None:
         """Its writer has just written to it, or may have."""
-        if self._fd is None:
-            try:
-                found = _look(self._path.stat())
-            except OSError:
-                # Nothing to remember: the next comparison says so.
-                return
-            if (found.device, found.inode) == (self._last.device, self._last.inode):
-                self._last = found
+        try:
+            found = self._now()
+        except OSError:
+            # Nothing to remember: the next comparison says so.
             return
-        found = _look(os.fstat(self._fd))
-        if found.written_ns != self._last.written_ns or found.size != self._last.size:
+        if found == self._last or found[:2] != self._last[:2]:
+            return
+        if self._fd is not None:
             self._header = os.pread(self._fd, _HEADER_BYTES, 0)
         self._last = found
 
+    def _now(self) -> _Look:
+        return _look(os.stat(self._path if self._fd is None else self._fd))  # noqa: PTH116  (as above)
+
     def close(self) -> None:
-        """Lets go of it."""
-        if self._fd is not None:
-            os.close(self._fd)
+        """Lets go of it; a second time, too."""
+        held, self._fd = self._fd, None
+        if held is not None:
+            os.close(held)
 
 
 def _look(found: os.stat_result) -> _Look:
-    return _Look(device=found.st_dev, inode=found.st_ino, size=found.st_size, written_ns=found.st_mtime_ns)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

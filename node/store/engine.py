@@ -22,8 +22,8 @@ from typing import Generic, TypeVar
 from node.core.errors import ErrorCode, MeshError
 from node.core.timeline import Clock as RowClock
 from node.ports import Entropy, Reader, Tx
-from node.store.guard import Guard, Trouble, is_damage
-from node.store.opening import StoreSettings, connect_reader, connect_writer
+from node.store.guard import DISPLACED, Guard, Trouble, is_damage
+from node.store.opening import StoreSettings, connect_reader, connect_writer, keep_copy
 from node.store.reader import SqliteReader
 from node.store.timeline import LOG_BROKEN
 from node.store.tx import SqliteTx
@@ -190,9 +190,21 @@ class SqliteStore:
             self._ready.notify()
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._reading.shutdown)
+        if (trouble := self._guard.trouble) is not None and trouble.reason in DISPLACED:
+            await asyncio.to_thread(self._keep_in_hand)
         self._reader.close()
         self._writer.close()
         self._guard.close()
+
+    def _keep_in_hand(self) -> None:
+        """The database that is open has no name any more: it is copied to one, or its rows would be gone with us."""
+        path = self._guard.in_hand
+        try:
+            keep_copy(self._writer, path)
+        except (sqlite3.Error, OSError) as error:
+            _log.error("the database that was in use could not be kept as %s: %s", path, error)
+        else:
+            _log.warning("the database that was in use is kept as %s", path)
 
     def _hand_over(self) -> None:
         with self._ready:
@@ -266,8 +278,7 @@ class SqliteStore:
         if not self._guard.may_end():
             return False
         try:
-            self._writer.execute("BEGIN IMMEDIATE")
-            tx = SqliteTx(self._writer, self._row_clock, self._entropy)
+            tx = self._begin()
             tx.append(self._guard.row(trouble))
             self._end(tx)
         except (sqlite3.Error, MeshError) as error:
@@ -294,8 +305,7 @@ class SqliteStore:
 
         With `refusals` only so many commands count that do nothing but write the row of a refusal.
         """
-        self._writer.execute("BEGIN IMMEDIATE")
-        tx = SqliteTx(self._writer, self._row_clock, self._entropy)
+        tx = self._begin()
         done = 0
         for pending in batch:
             log, changes = tx.log, self._writer.total_changes
@@ -335,6 +345,10 @@ class SqliteStore:
         self._guard.refused(counted=int(refuses))
         if not refuses or room <= 0:
             raise self._refusal()
+
+    def _begin(self) -> SqliteTx:
+        self._writer.execute("BEGIN IMMEDIATE")
+        return SqliteTx(self._writer, self._row_clock, self._entropy, allow_gaps=self._settings.allow_gaps)
 
     def _end(self, tx: SqliteTx) -> None:
         """Commits, unless the files are no longer those that were opened."""

@@ -35,6 +35,7 @@ _SPARE_BYTES: Final = 4_194_304
 _PROBE_BYTES: Final = 4_096
 _AGAIN: Final = "messages are relayed again by themselves once that is mended."
 _RESTART: Final = "then run: helio down && helio up, after which the node says what it finds."
+DISPLACED: Final = frozenset({"removed", "replaced"})
 WORDS: Final = {
     "disk_full": f"The disk is full. Free some space; {_AGAIN}",
     "read_only": f"The disk is read-only. Mend the disk; {_AGAIN}",
@@ -42,7 +43,7 @@ WORDS: Final = {
     "disk_failed": f"The disk failed. See what is wrong with it; {_AGAIN}",
     "damaged": f"The database is damaged. Keep a copy of the node's folder as it is, {_RESTART}",
     "removed": "The database's file was removed while the node runs. Put that very file back; or keep a copy of the "
-    f"node's folder as it is, {_RESTART}",
+    f"node's folder as it is, {_RESTART} What is open is kept beside it, under a name of its own.",
     "replaced": "Another file was put in place of the database while the node runs. Put the first one back; or keep "
     f"both, {_RESTART}",
     "truncated": f"The database's file was cut short while the node runs. Keep a copy of it, {_RESTART}",
@@ -123,6 +124,11 @@ class Guard:
         if self.trouble is not None and (counted or rows):
             refused, rows = self.trouble.refused + counted, self.trouble.rows + rows
             self.trouble = replace(self.trouble, refused=refused, rows=rows)
+
+    @property
+    def in_hand(self) -> Path:
+        """Where the open database is copied to when it is no longer under its name."""
+        return self._path.with_name(f"{self._path.name}.in-hand-{self._row_clock().ts_us}")
 
     @property
     def rows_left(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from node.store.timeline import begin_log, fill_tiles
 class StoreSettings:
     """How the file is opened; `pragmas` are the platform's (fullfsync on macOS).
 
-    `reserve_bytes` of the disk are put by for rows of refusals; every `look_s` an idle writer looks at its files.
+    `reserve_bytes` of the disk are put by for rows of refusals; every `look_s` an idle writer looks at its files. With
+    `allow_gaps` a row that cannot be written in full stands in for itself as far as it can.
     """
 
     pragmas: tuple[str, ...] = ()
@@ -23,6 +25,7 @@ class StoreSettings:
     busy_ms: int = 5000
     reserve_bytes: int = 0
     look_s: float = 5.0
+    allow_gaps: bool = False
 
 
 def _open(path: Path, settings: StoreSettings) -> sqlite3.Connection:
@@ -61,3 +64,10 @@ def connect_reader(path: Path, settings: StoreSettings) -> sqlite3.Connection:
     connection = _open(path, settings)
     connection.execute("PRAGMA query_only = ON")
     return connection
+
+
+def keep_copy(connection: sqlite3.Connection, path: Path) -> None:
+    """Copies the database that is open to `path`, where nothing may be."""
+    path.touch(mode=0o600, exist_ok=False)
+    with closing(sqlite3.connect(path)) as copy:
+        connection.backup(copy)

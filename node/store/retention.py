@@ -50,6 +50,11 @@ class RetentionReader(TimelineReader):
             for row in rows
         )
 
+    def told(self, log: int) -> tuple[int, int] | None:
+        """Log and number of the row that says last what was pruned of a closed log; None when none does."""
+        row = self._log_row("told_log, told_seq", log)
+        return None if row["told_log"] is None else (row["told_log"], row["told_seq"])
+
     def texts(self, first: int, end: int, limit: int, log: int) -> tuple[TextPlace, ...]:
         """Where there are texts beside rows `first` to `end` - 1, in order, each with its row's bytes."""
         start = base(log)
@@ -71,6 +76,10 @@ class RetentionTx(RetentionReader):
             "SET next = excluded.next, row_log = excluded.row_log, row_seq = excluded.row_seq",
             (prune.log, prune.next, prune.row_log, prune.row_seq),
         )
+
+    def tell(self, log: int, row: tuple[int, int]) -> None:
+        """That row, by log and number, says now what was pruned of a closed log."""
+        self._db.execute("UPDATE timeline_logs SET told_log = ?, told_seq = ? WHERE id = ?", (*row, log))
 
     def prune_tile(self, log: int) -> bool:
         """Deletes the first tile's rows that are to be deleted, and the texts beside them; False when none are left.

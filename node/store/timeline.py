@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from node.core import clock_step, merkle, timeline
+from node.core import clock_step, epochs, merkle, timeline
 from node.core.errors import ErrorCode, MeshError
 from node.core.merkle import HASH_BYTES
+from node.core.note import TreeHead
 from node.core.timeline import Head
 from node.ports import Entropy
 from node.ports_timeline import Checkpoint, LogInfo, Side, StoredRow
@@ -153,11 +154,17 @@ class TimelineTx(TimelineReader):
     """Implements ports_timeline.TimelineTx: appends to the current log, whose head is held until the commit."""
 
     def __init__(
-        self, connection: sqlite3.Connection, row_clock: Callable[[], timeline.Clock], entropy: Entropy
+        self,
+        connection: sqlite3.Connection,
+        row_clock: Callable[[], timeline.Clock],
+        entropy: Entropy,
+        *,
+        allow_gaps: bool = False,
     ) -> None:
         self._db = connection
         self._row_clock = row_clock
         self._entropy = entropy
+        self._allow_gaps = allow_gaps
         self._current = self._log(None)
         # Why the head as stored cannot be gone on from: another log can be begun all the same.
         self._broken: MeshError | None = None
@@ -193,8 +200,39 @@ class TimelineTx(TimelineReader):
     def append(self, row: timeline.Row, side: Sequence[tuple[str, str]] = ()) -> int:
         """Appends a row with commitments to its side texts; gives its sequence number.
 
-        A step of the wall clock since the row before it is a row of its own, written first.
+        A step of the wall clock since the row before it is a row of its own, written first. Where the owner allows
+        gaps, what cannot be said in full is said in part, and a row says that.
         """
+        if not self._allow_gaps:
+            return self._append(row, side)
+        before = self.log
+        self._db.execute("SAVEPOINT row")
+        try:
+            return self._append(row, side)
+        except MeshError as error:
+            if error.code is not ErrorCode.AUDIT_UNAVAILABLE:
+                raise
+            self._db.execute("ROLLBACK TO row")
+            self.log = before
+            return self._append_with_gap(row, side, error)
+        finally:
+            self._db.execute("RELEASE row")
+
+    def _append_with_gap(self, row: timeline.Row, side: Sequence[tuple[str, str]], error: MeshError) -> int:
+        if error.details.get("reason") == LOG_BROKEN:
+            # The log cannot go on, so the next epoch begins, and the row stands in that.
+            (*_, log) = self.logs()
+            root = (Head.empty(log.origin) if self._broken else self._head).root
+            size = log.size if self._broken else self._head.size
+            self.open_log(epochs.next_origin(log.origin.split("/")[1], [one.origin for one in self.logs()]))
+            seen = TreeHead(origin=log.origin, size=size, root=root)
+            self._append(epochs.gap_row(epochs.Gap(seen=seen, found=size, reason=epochs.Break.DAMAGED), row.sw), ())
+            return self._append(row, side)
+        seq = self._append(epochs.override_row(row), ())
+        self._append(epochs.left_out_row(seq, row.sw), ())
+        return seq
+
+    def _append(self, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
         if self._broken is not None:
             raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, self._broken.message, {"reason": LOG_BROKEN})
         now, before = self._row_clock(), self._last_reading()

@@ -61,9 +61,11 @@ class SqliteTx(TimelineTx, RetentionTx, SqliteReader, ApprovalTx, MeshTx, Mirror
         connection: sqlite3.Connection,
         row_clock: Callable[[], timeline.Clock],
         entropy: Entropy,
+        *,
+        allow_gaps: bool = False,
     ) -> None:
         SqliteReader.__init__(self, connection)
-        TimelineTx.__init__(self, connection, row_clock, entropy)
+        TimelineTx.__init__(self, connection, row_clock, entropy, allow_gaps=allow_gaps)
 
     def put_session(self, session: Session) -> None:
         """Inserts or replaces a session."""

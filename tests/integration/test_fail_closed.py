@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -141,6 +142,20 @@ async def test_a_database_that_is_not_in_its_place_is_noticed_and_goes_on_when_i
 
 
 @scenario
+async def test_a_database_that_was_removed_is_kept_under_another_name_by_who_has_it_open(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        await mesh.store.write(partial(add_rows, count=5))
+        for file in tmp_path.glob("node.db*"):
+            file.unlink()
+        await refused_for(mesh, Unlike.REMOVED)
+    (kept,) = tmp_path.glob("node.db*")
+    kept.rename(tmp_path / "node.db")
+    async with running(tmp_path) as mesh:
+        assert await mesh.store.read(lambda reader: reader.size()) == 5
+        assert (await mesh.verification()).ok
+
+
+@scenario
 async def test_a_write_ahead_log_that_was_removed_is_noticed(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         await mesh.store.write(lambda tx: tx.append(ROW))
@@ -243,3 +258,58 @@ def test_a_reserve_is_really_on_the_disk_and_is_taken_once(tmp_path: Path) -> No
     assert reserve.give()
     assert not reserve.give()
     assert not Reserve(tmp_path / "nowhere" / "r", RESERVE).take()
+
+
+def too_long(tx: Tx) -> int:
+    """A row that not even trimming makes fit."""
+    side = [(f"field_{number:03}", "text") for number in range(120)]
+    return tx.append(replace(ROW, msg="m" * 16, kind="ask"), side)
+
+
+@scenario
+async def test_a_row_that_is_too_long_stands_in_for_itself_where_the_owner_allows_it(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        with refused(ErrorCode.AUDIT_UNAVAILABLE, "after trimming"):
+            await mesh.store.write(too_long)
+        assert await mesh.store.read(lambda reader: reader.size()) == 0
+    async with running(tmp_path, settings=StoreSettings(allow_gaps=True)) as mesh:
+        assert await mesh.store.write(too_long) == 0
+        override, gap = await mesh.rows()
+        assert (override["row"], override["msg"], override["kind"]) == ("override", "m" * 16, "ask")
+        assert override["extra"] == {"engine": "lifecycle", "given": "started"}
+        assert (gap["row"], gap["reason"]) == ("gap", "owner_allowed")
+        assert gap["extra"] == {"count": 1, "from_seq": 0, "to_seq": 0}
+        # A row that is no row at all is refused all the same.
+        with refused(ErrorCode.INVALID_ARGUMENT):
+            await mesh.store.write(lambda tx: tx.append(replace(ROW, engine="NOT A CODE")))
+        assert (await mesh.verification()).ok
+
+
+@pytest.mark.parametrize("harm", ["DELETE FROM timeline WHERE place = 9", "UPDATE timeline_logs SET frontier = x''"])
+@scenario
+async def test_a_log_that_cannot_go_on_makes_way_for_the_next_where_the_owner_allows_it(
+    tmp_path: Path, harm: str
+) -> None:
+    for allowed in (False, True):
+        folder = tmp_path / str(allowed)
+        folder.mkdir()
+        async with running(folder, settings=StoreSettings(allow_gaps=allowed)) as mesh:
+            await mesh.store.write(partial(add_rows, count=255))
+            with closing(sqlite3.connect(folder / "node.db")) as other:
+                other.execute(harm)
+                other.commit()
+            if not allowed:
+                await refused_outright(mesh)
+                continue
+            assert await mesh.store.write(lambda tx: tx.append(ROW)) == 1
+            gap, row = await mesh.rows()
+            assert (gap["row"], gap["reason"], row["decision"]) == ("gap", "damaged", "started")
+            first, second = await mesh.store.read(lambda reader: reader.logs())
+            assert (first.size, second.size, second.origin) == (255, 2, first.origin.removesuffix("1") + "2")
+
+
+async def refused_outright(mesh: Mesh) -> None:
+    with refused(ErrorCode.AUDIT_UNAVAILABLE, "nothing was relayed"):
+        await mesh.store.write(lambda tx: tx.append(ROW))
+    assert mesh.store.trouble is not None
+    assert mesh.store.trouble.reason == "timeline"

@@ -2,6 +2,10 @@
 -- row that says so (its log and number) is covered by a checkpoint.
 ALTER TABLE timeline_logs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 
+-- Where the row stands that says last what was pruned of a closed log: in a later one.
+ALTER TABLE timeline_logs ADD COLUMN told_log INTEGER;
+ALTER TABLE timeline_logs ADD COLUMN told_seq INTEGER;
+
 UPDATE timeline_logs SET bytes =
     COALESCE((SELECT SUM(LENGTH(data)) FROM timeline WHERE place >> 40 = id), 0)
     + COALESCE((SELECT SUM(LENGTH(CAST(body AS BLOB))) FROM timeline_side WHERE place >> 40 = id), 0);
