@@ -94,6 +94,7 @@ ENGLISH: Final = Catalogue(
         "words": "asked",
     }),
     extras=MappingProxyType({
+        "engine": "engine",
         "approval": "approval",
         "boots": "restarts since",
         "bytes": "size",

@@ -94,6 +94,7 @@ PORTUGUESE: Final = Catalogue(
         "words": "pedido",
     }),
     extras=MappingProxyType({
+        "engine": "motor",
         "approval": "aprovação",
         "boots": "reinícios desde então",
         "bytes": "tamanho",
