@@ -84,7 +84,11 @@ class Lines:
         details = [self._name_of(shown), words.phrase("exchange", id=one_line(short(conv))) if conv else ""]
         quoted = ""
         if not shown.late:
-            details += [pieces.scan(words, fields), pieces.files(words, fields), *pieces.extras(words, fields)]
+            details += [
+                pieces.scan(words, fields),
+                pieces.files(words, fields),
+                *pieces.extras(words, fields, all_of_them=False),
+            ]
             if of_message:
                 quoted = pieces.said(side, whole=kind in _OPENINGS)
             else:

@@ -83,7 +83,7 @@ def filter_options(command: click.decorators.FC) -> click.decorators.FC:
 def filter_of(given: Given, words: Catalogue) -> RowFilter:
     """The filter that the options come to, but for names; those only the node knows: see `with_ids`."""
     now_us = time.time_ns() // 1000
-    codes = {name: words.code_of(getattr(words, table), given[name] or "") for name, table, _ in _CODES if given[name]}
+    codes = {name: _code(words, name, table, given[name] or "") for name, table, _ in _CODES if given[name]}
     said = {name: (value or "").strip() for name, value in given.items()}
     since, until = given["since"], given["until"]
     return RowFilter(
@@ -102,6 +102,17 @@ def filter_of(given: Given, words: Catalogue) -> RowFilter:
         since_us=point_in_time(since, now_us) if since else 0,
         until_us=point_in_time(until, now_us) if until else 0,
     )
+
+
+def _code(words: Catalogue, name: str, table: str, said: str) -> str:
+    codes = words.codes_of(getattr(words, table), said)
+    if len(codes) > 1:
+        raise MeshError(
+            ErrorCode.AMBIGUOUS,
+            f"--{name} {said[:40]!r} may be any of these codes; give the one that you mean: {', '.join(codes)}.",
+            {"choices": codes},
+        )
+    return codes[0]
 
 
 # An id as it is shown has characters to check it by in it, but for its first ones.

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from node.cli.console import Tone
 from node.cli.conversation import ARROW
 from node.cli.text import one_line
+from node.cli.times import moment
 from node.core.canonical import JsonValue
 from node.core.catalogue.words import Catalogue
 from node.core.ids import short
@@ -16,6 +17,10 @@ ALARMING = frozenset({"withheld", "refused", "refused_by_person", "failed", "gav
 WARNING = frozenset({"held", "gap", "unavailable", "files_flagged", "stepped"})
 # Shown elsewhere in a line, or no text for people.
 _NOT_SHOWN = frozenset({"sender", "recipient", "seal"})
+
+# Of the plain values, those that are no words for people or are said elsewhere, and those that are numbers of rows.
+_FOR_MACHINES = frozenset({"root", "sha256", "boots", "why"})
+_ROW_NUMBERS = frozenset({"from_seq", "to_seq", "first", "next"})
 
 Fields = Mapping[str, JsonValue]
 Side = Sequence[tuple[str, str]]
@@ -93,11 +98,13 @@ def files(words: Catalogue, fields: Fields) -> str:
     return f"{words.count('file', len(named))}, {words.size(size)}"
 
 
-def extras(words: Catalogue, fields: Fields) -> list[str]:
-    """The plain values of a row, `name value` each."""
+def extras(words: Catalogue, fields: Fields, *, all_of_them: bool = True) -> list[str]:
+    """The plain values of a row, `name value` each; without `all_of_them` none that only a machine reads."""
     extra = fields.get("extra")
     if not isinstance(extra, dict):
         return []
+    if not all_of_them:
+        extra = {name: value for name, value in extra.items() if name in words.extras and name not in _FOR_MACHINES}
     return [
         f"{one_line(words.extras.get(name, name))} {_plain(words, name, value)}"
         for name, value in extra.items()
@@ -111,13 +118,19 @@ def _plain(words: Catalogue, name: str, value: JsonValue) -> str:
     if isinstance(value, int):
         if name == "step_us":
             return f"{'-' if value < 0 else '+'}{words.duration(abs(value))}"
-        return str(value) if name.endswith("seq") else words.number(value)
+        if name.endswith(("_ts", "_us")):
+            return moment(value)
+        if name == "bytes":
+            return words.size(value)
+        return f"#{value}" if name in _ROW_NUMBERS else words.number(value)
     if isinstance(value, list):
         return ", ".join(_plain(words, name, item) for item in value)
     if isinstance(value, dict):
-        known = words.reasons if name == "reasons" else {}
+        known = words.reasons if name == "reasons" else words.extras
         return ", ".join(f"{one_line(known.get(key, key))} {_plain(words, key, item)}" for key, item in value.items())
     said = str(value or "")
+    if name == "why":
+        return one_line(words.reasons.get(said, said))
     return one_line(words.rules.get(said, said) if name == "rule" else short(said) if name == "approval" else said)
 
 

@@ -113,6 +113,9 @@ class RowDecision(StrEnum):
     TOLD = "told"
     ROTATED = "rotated"
     REPLACED = "replaced"
+    LOG_KEY_BEGAN = "log_key_began"
+    LOG_KEY_FOLLOWED = "log_key_followed"
+    LOG_KEY_REPLACED = "log_key_replaced"
     # Of the node, its clock and the timeline itself.
     STOPPED = "stopped"
     POLICY_CHANGED = "policy_changed"
@@ -251,7 +254,13 @@ class RowReason(StrEnum):
     REMOVED = "removed"
     REPLACED = "replaced"
     ROLLED_BACK = "rolled_back"
+    FORKED = "forked"
     DAMAGED = "damaged"
+    TRUNCATED = "truncated"
+    OVERWRITTEN = "overwritten"
+    LOCKED = "locked"
+    DISK_FAILED = "disk_failed"
+    TIMELINE = "timeline"
     OWNER_ALLOWED = "owner_allowed"
 
 
@@ -364,11 +373,12 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
     _E.CLOCK: frozenset({_D.STEPPED}),
     _E.EXPORT: frozenset({_D.EXPORTED, _D.BEGUN, _D.FINISHED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
     _E.FILE: frozenset({
-        _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED,
-        _D.EXPIRED,
+        _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED, _D.EXPIRED,
     }),
     _E.GRANT: frozenset({_D.GIVEN, _D.TAKEN}),
-    _E.KEY: frozenset({_D.TOLD, _D.ROTATED, _D.REPLACED, _D.ADDED}),
+    _E.KEY: frozenset({
+        _D.TOLD, _D.ROTATED, _D.REPLACED, _D.ADDED, _D.LOG_KEY_BEGAN, _D.LOG_KEY_FOLLOWED, _D.LOG_KEY_REPLACED,
+    }),
     _E.LIFECYCLE: frozenset({_D.STARTED, _D.STOPPED, _D.POLICY_CHANGED}),
     _E.MESH: frozenset({_D.REFUSED}),
     _E.MIRROR: frozenset({

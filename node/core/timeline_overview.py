@@ -87,7 +87,9 @@ class Count(Generic[R]):
         elif kind == RowKind.EXPORT:
             # The rows of its end would count it once more.
             self._add("exports", int(_text(fields, "decision") not in _ENDS_OF_EXPORTS))
-        elif kind in {RowKind.OVERRIDE, RowKind.GAP, RowKind.PRUNE}:
+        elif kind == RowKind.PRUNE:
+            self._add("prunes", int(_text(fields, "decision") == "pruned"))
+        elif kind in {RowKind.OVERRIDE, RowKind.GAP}:
             self._add(f"{kind}s")
         elif engine == "file" and _text(fields, "decision") in _STOPPED:
             self._blocks.append(row)

@@ -405,7 +405,8 @@ async def test_an_overview_counts_what_happened_since(tmp_path: Path) -> None:
         await alice.request(bob)
         far = Party(node="b" * 16)
         await mesh.store.write(add(message("relayed", "x", content=_files(3, 7), dst=far), message("gave_up", "x")))
-        await mesh.store.write(add(replace(ROW, row=RowKind.EXPORT), replace(ROW, row=RowKind.PRUNE)))
+        for kind, decision in (("export", "begun"), ("export", "finished"), ("prune", "pruned"), ("prune", "refused")):
+            await mesh.store.write(add(replace(ROW, row=RowKind(kind), engine=kind, decision=decision)))
         for decision in ("asked", "asked", "allowed_once", "denied"):
             await mesh.store.write(add(replace(ROW, row=RowKind.POLICY, engine="approval", decision=decision)))
         refused = Row(row=RowKind.POLICY, engine="mesh", decision="refused", reason="more", sw="t", extra={"count": 9})

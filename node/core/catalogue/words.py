@@ -107,15 +107,13 @@ class Catalogue:
     def _decimal(self, shown: str) -> str:
         return shown.translate({ord(","): self.thousands, ord("."): self.point})
 
-    def code_of(self, table: Mapping[str, str], said: str) -> str:
-        """The code that `said` names: itself, or the one whose words of this language these are."""
+    def codes_of(self, table: Mapping[str, str], said: str) -> tuple[str, ...]:
+        """The codes that `said` may name: itself, or those whose words of this language these are."""
         wanted = " ".join(said.split()).casefold()
         if wanted in table:
-            return wanted
-        for code, words in table.items():
-            if wanted in {words.casefold(), *(form.casefold() for form in _forms(words))}:
-                return code.rpartition("/")[2]
-        return wanted.replace(" ", "_")
+            return (wanted,)
+        found = [code.rpartition("/")[2] for code, words in table.items() if wanted in _forms(words.casefold())]
+        return tuple(dict.fromkeys(found)) or (wanted.replace(" ", "_"),)
 
 
 def _forms(words: str) -> tuple[str, ...]:

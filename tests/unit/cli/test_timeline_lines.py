@@ -29,6 +29,7 @@ LATE_US = NOON_US + 90 * SECOND_US
 SAID = '"Which port does the dev server use? I need it for the proxy."'
 PLACE, LUGAR = "#0  exchange cccccccc", "#0  troca cccccccc"
 FILES = Content(bytes=1, chars=1, files=(("a" * 64, 1_500),))
+PRUNED = {"first": 0, "next": 2_048, "first_ts": NOON_US, "root": "ab" * 32, "boots": 3, "why": "age"}
 BACK = {"step_us": -5_000_000}
 ROW = Row(
     row=RowKind.MESSAGE, engine="agent.request", decision="relayed", sw="t/1", msg="m" * 16, conv="c" * 16,
@@ -138,8 +139,8 @@ def test_days_are_named_when_they_change_and_so_is_the_zone(monkeypatch: pytest.
         ([(replace(ROW, content=FILES), NOON_US, SIDE)], "1 file, 1.5 kB"),
         ([(Row(row=RowKind.CLOCK, engine="clock", decision="stepped", sw="t", extra=BACK), NOON_US, ())],
          "clock      stepped  #0  step -5 s"),
-        ([(Row(row=RowKind.PRUNE, engine="prune", decision="pruned", sw="t", extra={"from_seq": 0, "to_seq": 2_047}),
-           NOON_US, ())], "from row 0  to row 2047"),
+        ([(Row(row=RowKind.PRUNE, engine="prune", decision="pruned", sw="t", extra=PRUNED),
+           NOON_US, ())], "from row #0  first at 2026-11-30 12:00:00.000+00:00  up to before row #2048"),
         ([(Row(row=RowKind.POLICY, engine="grant", decision="given", sw="t", extra={"grants": ["request"], "got": []}),
            NOON_US, (("name", "studio"),))], 'given  #0  grants request  name="studio"'),
         ([(Row(row=RowKind.LIFECYCLE, engine="session", decision="started", sw="t", src=Party(session="s" * 16)),
@@ -252,3 +253,10 @@ async def test_what_ends_a_stream_and_what_ends_its_reader_are_told_as_they_are(
         await follow_rows(broken(), lambda _one: None)
     with pytest.raises(BrokenPipeError):
         await follow_rows(endless(), gone)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_long_names_go_on_below_set_in(columns: int) -> None:
+    shown = texts(views((ROW, NOON_US, (("recipient", "b" * 300), ("sender", "a" * 300)))), columns)
+    assert max(map(width, shown)) <= columns
+    assert "".join(shown).count("a") >= 300

@@ -164,6 +164,12 @@ def test_a_peer_that_nobody_is_called_is_refused(helio, node, name):
     assert "Traceback" not in result.stderr
 
 
+def test_words_that_mean_several_codes_are_refused(helio, node):
+    result = helio("timeline", "--decision", "iniciada", "--lang", "pt")
+    assert result.exit_code != 0
+    assert "began, started" in result.stderr
+
+
 @pytest.mark.parametrize("option", [("--until", "1h"), ("--before", "5")])
 def test_following_has_no_end(helio, node, option):
     result = helio("timeline", "--follow", *option)

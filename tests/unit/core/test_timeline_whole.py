@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from node.core.limits import TIMELINE_SPAN
 from node.core.timeline import Clock, Head, Row, RowKind, append
 from node.core.timeline_filter import RowFilter
@@ -96,3 +98,10 @@ def test_memory_is_bounded() -> None:
 def test_a_damaged_row_is_shown_whatever_is_wanted() -> None:
     damaged = StoredRow(seq=5, data=b'{"row":"message"}', leaf=b"\1" * 32)
     assert given(RowFilter(text="nowhere", outcome="read", engine="x"), [damaged]) == [5]
+
+
+def test_a_seal_is_no_text() -> None:
+    log = Log()
+    sealed = replace(log.row("relayed", "a"), side=(("seal", "abad1dea"), ("title", "port")))
+    assert given(RowFilter(text="abad"), [sealed]) == []
+    assert given(RowFilter(text="port"), [sealed]) == [0]
