@@ -56,7 +56,10 @@ def test_every_code_that_can_be_written_has_words(table: str, words: Catalogue) 
 KNOWN = {
     "node.attachments:_decide:judged.override": {reason.value for reason in RowReason},
     "node.core.log_key:row:self.decision": log_key.DECISIONS,
+    "node.core.epochs:override_row:row.kind": {subject.value for subject in RowSubject},
+    "node.core.epochs:override_row:row.leg": set(LEGS),
     "node.core.retention:prune_row:found.why": {"age", "size"},
+    "node.core.retention:told_again:str(why or 'age')": {"age", "size"},
     "node.store.guard:row:trouble.reason": set(guard.WORDS),
 }
 
