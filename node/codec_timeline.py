@@ -10,17 +10,12 @@ from node.codec_values import known, wire_text
 from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
 from node.core.export_record import Format, Step
 from node.core.retention import Doubt
+from node.core.row_codes import RowReason
 from node.core.timeline_check import ClockStep, KeyChange, ProblemCode, Pruned
 from node.core.timeline_overview import Overview
-from node.core.views import (
-    LogView,
-    ProblemView,
-    TimelineRowView,
-    VerifyResultView,
-    VerifyView,
-    view_verification,
-)
+from node.core.views import LogView, TimelineRowView
 from node.core.views_retention import EraseView, PruneView
+from node.core.views_timeline import ProblemView, VerifyResultView, VerifyView, view_verification
 from node.ports_timeline import (
     BundleWish,
     EraseStep,
@@ -283,7 +278,7 @@ def export_note_to_wire(note: ExportNote) -> pb.RecordExportRequest:
 
 
 def export_note_from_wire(wire: pb.RecordExportRequest) -> ExportNote:
-    """UNSUPPORTED for a step or a format that this version does not know."""
+    """UNSUPPORTED for a step, a format or a reason that this version does not know."""
     return ExportNote(
         step=known(Step, wire.step),
         export=wire.export,
@@ -296,7 +291,7 @@ def export_note_from_wire(wire: pb.RecordExportRequest) -> ExportNote:
         count=wire.count,
         bytes=wire.bytes,
         sha256=wire.sha256,
-        reason=wire.reason,
+        reason=known(RowReason, wire.reason).value if wire.reason else "",
     )
 
 

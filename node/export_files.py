@@ -14,9 +14,11 @@ from typing import BinaryIO, Final
 
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_record import Record
+from node.platform import durability
 
 MANIFEST_SUFFIX: Final = ".manifest.json"
 _BUFFER: Final = 1 << 20
+_NAME_BYTES: Final = 200
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _NO_LINKS: Final = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
@@ -30,7 +32,9 @@ class TargetFile:
         self._force = force
         self._digest = sha256()
         self._stream: BinaryIO | None = None
-        self._part = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+        # Part of the name, so that what is left of it tells where it comes from; names are limited in bytes.
+        named = path.name.encode("utf-8", "ignore")[:_NAME_BYTES].decode("utf-8", "ignore")
+        self._part = path.with_name(f".{named}.{secrets.token_hex(4)}.part")
 
     @property
     def sha256(self) -> str:
@@ -73,7 +77,7 @@ class TargetFile:
         self._stream = None
         with _troubles(self.path), stream:
             stream.flush()
-            os.fsync(stream.fileno())
+            durability.flush(stream.fileno())
 
     def publish(self) -> None:
         """Gives it its name. ALREADY_EXISTS when somebody took that meanwhile."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import http.client
 import random
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
@@ -201,8 +203,13 @@ class OtlpSink:
 
     def _hang_up(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        if connection is None:
+            return
+        if connection.sock is not None:
+            # Wakes a thread that waits for an answer which nobody wants any more.
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+        connection.close()
 
 
 def endpoint_of(url: str, context: ssl.SSLContext, headers: tuple[tuple[str, str], ...] = ()) -> Endpoint:

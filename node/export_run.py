@@ -113,7 +113,14 @@ class Run:
             raise
         reason = ErrorCode.TAMPERED.value if manifest.proven is False else ""
         ended = replace(note, step=Step.FINISHED, sha256=self.tally.sha256, reason=reason)
-        await node.record_export(self._told(ended))
+        try:
+            await node.record_export(self._told(ended))
+        except MeshError as error:
+            raise MeshError(
+                error.code,
+                f"The export is whole, but the timeline does not say that it came to its end: {error.message}",
+                error.details,
+            ) from error
         return manifest
 
     async def _stream(self, node: Source, recorded: Recorded, progress: Callable[[Run], None]) -> Manifest:

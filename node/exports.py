@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,37 +17,41 @@ from node.ledger import Ledger
 from node.ports import Reader, Store, Tx
 from node.ports_timeline import LogInfo
 
+logger = logging.getLogger(__name__)
+
 
 class Exports:
-    """Implements ports_timeline.Exports."""
+    """Implements ports_timeline.Exports. `sign` makes a checkpoint of what is not signed yet."""
 
-    def __init__(self, *, store: Store, ledger: Ledger) -> None:
+    def __init__(self, *, store: Store, ledger: Ledger, sign: Callable[[], Awaitable[None]]) -> None:
         self._store = store
         self._ledger = ledger
+        self._sign = sign
 
     async def record(self, note: ExportNote) -> Recorded:
-        """Writes the row, which is on disk when this returns. NOT_FOUND when there is no such log."""
+        """Writes the row, which is on disk when this returns; what an export that begins can hold is signed then.
+
+        NOT_FOUND when there is no such log.
+        """
         if note.step is Step.BEGUN:
             note = replace(note, export=self._ledger.new_id())
         elif not is_id(note.export):
             raise MeshError(
                 ErrorCode.INVALID_ARGUMENT, "The end of an export names it by the id that its beginning was given."
             )
-        return await self._store.write(partial(self._record, note=note))
+        origin, seq = await self._store.write(partial(self._write, note=note))
+        if note.step is Step.BEGUN and not note.log:
+            try:
+                await self._sign()
+            except MeshError as error:
+                # The manifest then has the last checkpoint that there is, which says itself how far it reaches.
+                logger.warning("the log was not signed for an export: %s", error.message)
+        return await self._store.read(partial(_recorded, origin=origin, note=note, seq=seq))
 
-    def _record(self, tx: Tx, *, note: ExportNote) -> Recorded:
+    def _write(self, tx: Tx, *, note: ExportNote) -> tuple[str, int]:
+        """The origin of the log that is exported, and the number of the row about it."""
         log = _log_of(tx, note.log)
-        seq = self._ledger.export_row(tx, replace(note, log="" if log.current else note.log))
-        head, checkpoint = tx.head(log.id), tx.last_checkpoint(log.id)
-        standing = Standing(
-            origin=head.origin,
-            size=head.size,
-            root=head.root,
-            first_kept=log.first,
-            checkpoint="" if checkpoint is None else checkpoint.note,
-        )
-        end = seq if log.current else head.size
-        return Recorded(export=note.export, seq=seq, standing=standing, end=end)
+        return log.origin, self._ledger.export_row(tx, replace(note, log="" if log.current else note.log))
 
     async def prove(self, log: str, seq: int, size: int) -> Proof:
         """That row `seq` is in the tree of the log's first `size` rows. INVALID_ARGUMENT for more than it has."""
@@ -55,6 +60,22 @@ class Exports:
     async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
         """By row and field, what the commitments to its texts were made with; of erased texts there is none."""
         return await self._store.read(partial(_salts, origin=log, seqs=seqs))
+
+
+def _recorded(reader: Reader, *, origin: str, note: ExportNote, seq: int) -> Recorded:
+    log = _log_of(reader, origin)
+    head, signed = reader.head(log.id), reader.last_checkpoint(log.id)
+    end = seq if log.current else log.size
+    # What is signed proves more than where the log has got to meanwhile.
+    covered = signed is not None and end <= signed.size
+    standing = Standing(
+        origin=origin,
+        size=signed.size if signed is not None and covered else head.size,
+        root=signed.root if signed is not None and covered else head.root,
+        first_kept=log.first,
+        checkpoint="" if signed is None else signed.note,
+    )
+    return Recorded(export=note.export, seq=seq, standing=standing, end=end)
 
 
 def _salts(reader: Reader, *, origin: str, seqs: Sequence[int]) -> dict[int, dict[str, bytes]]:

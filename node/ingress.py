@@ -14,6 +14,7 @@ from typing import Final
 
 from node.changes import Changes
 from node.core import relay
+from node.core.canonical import MAX_INT
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
@@ -43,6 +44,9 @@ _MINUTE_US: Final = 60_000_000
 _TITLE_CHARS: Final = 60
 # Refusals that another try may not get.
 _MAY_PASS: Final = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.AUDIT_UNAVAILABLE, ErrorCode.SCANNER_UNAVAILABLE})
+
+# Refusals of content of which another try comes to nothing else.
+_FOR_GOOD: Final = frozenset({ErrorCode.TAMPERED, ErrorCode.LIMIT})
 
 
 class Ingress:
@@ -262,8 +266,11 @@ class Ingress:
 
     async def came(self, peer: str, content: Attachment, refused: ErrorCode | None = None) -> None:
         """A row for content that lies in the quarantine, or that would not be taken; the latter are limited in rate."""
-        if refused is not None and (refused in _MAY_PASS or not self._gate.take(refused, self._ledger.now_us())):
-            return
+        if refused is not None:
+            if refused not in _FOR_GOOD or not self._gate.take(refused, self._ledger.now_us()):
+                return
+            # As large as it says it is, and a row can say.
+            content = replace(content, size=min(content.size, MAX_INT))
         decision = RowDecision.QUARANTINED if refused is None else RowDecision.REFUSED
         reason = RowReason(refused) if refused is not None else None
         src, dst = Party(node=peer), Party(node=self._ledger.node)

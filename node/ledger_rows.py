@@ -82,6 +82,12 @@ class LedgerRows:
         party = self.party(tx, Address(node=self.node, session=session_id), None)
         self.add(tx, replace(_row(RowKind.LIFECYCLE, engine, decision, reason), src=party))
 
+    def door_row(self, tx: Tx, *, reason: RowReason, session_id: str | None) -> None:
+        """The row of a call that was refused at the agents' door; None: nobody knows whose it was."""
+        row = _row(RowKind.LIFECYCLE, RowEngine.SESSION, RowDecision.REFUSED, reason)
+        src = None if session_id is None else self.party(tx, Address(node=self.node, session=session_id), None)
+        self.add(tx, replace(row, src=src, dst=Party(node=self.node)))
+
     def policy_row(
         self, tx: Tx, engine: RowEngine, decision: RowDecision, name: str, reason: RowReason | None = None
     ) -> None:

@@ -9,8 +9,9 @@ from functools import partial
 from node import codec_timeline as codec
 from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.timeline_overview import Overview
-from node.core.views import LogView, TimelineRowView, VerifyView
+from node.core.views import LogView, TimelineRowView
 from node.core.views_retention import EraseView, PruneView
+from node.core.views_timeline import VerifyView
 from node.local_client_mesh import Asks
 from node.ports_timeline import BundleWish, Erasure, RowFilter
 from node.wire.v1 import local_pb2 as pb

@@ -27,6 +27,7 @@ from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock as RowClock
+from node.door_rows import DoorRows
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
@@ -368,7 +369,7 @@ async def build(
             checkpoints=checkpoints,
             proofs=proofs,
             upkeep=upkeep,
-            exports=Exports(store=store, ledger=ledger),
+            exports=Exports(store=store, ledger=ledger, sign=checkpoints.sign),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,
@@ -379,6 +380,7 @@ async def build(
                 door=McpServer(exchanges, grounds),
                 prove=callers.prove,
                 hook=hooks.take,
+                refused=DoorRows(store=store, ledger=ledger, limits=limits).refused,
             ),
             hooks=hooks,
             files=files,

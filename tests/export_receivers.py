@@ -149,6 +149,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     # Hang up without an answer.
     lost: bool = False
+    # Say nothing until this happens.
+    hold: threading.Event | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -176,6 +178,8 @@ def otlp_receiver(context: ssl.SSLContext | None = None) -> Iterator[OtlpReceive
             receiver.bodies.append(body)
             receiver.batches.append(service.ExportLogsServiceRequest.FromString(body))
             answer = receiver.answers.popleft() if receiver.answers else Answer()
+            if answer.hold is not None:
+                answer.hold.wait(DEADLINE_S)
             if answer.lost:
                 self.close_connection = True
                 return

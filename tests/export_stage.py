@@ -7,6 +7,7 @@ from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 
+from node.core.errors import MeshError
 from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.export_record import Format, Record, line_of
 from node.core.timeline import Row, RowKind
@@ -16,6 +17,7 @@ from node.export_files import MANIFEST_SUFFIX, FileSink, TargetFile
 from node.export_run import Run, Sink, Wish
 from node.exports import Exports
 from node.ports import Tx
+from node.ports_timeline import Checkpoint
 from tests.export_rows import NOW_US
 from tests.integration.mesh import Mesh
 
@@ -27,12 +29,20 @@ def add_rows(tx: Tx, *, count: int, row: Row = ROW) -> None:
         tx.append(row, (("title", f"title {number}"),))
 
 
+def _checkpoint(tx: Tx) -> int:
+    head = tx.head()
+    tx.add_checkpoint(Checkpoint(size=head.size, root=head.root, note=f"signed {head.size}\n", made_us=NOW_US))
+    return head.size
+
+
 class Near:
     """The node's timeline without a door between: an export_run.Source. `each` is called with every row's number."""
 
     def __init__(self, mesh: Mesh, each: Callable[[int], None] = lambda _seq: None) -> None:
         self.mesh = mesh
-        self.exports = Exports(store=mesh.store, ledger=mesh.ledger)
+        self.exports = Exports(store=mesh.store, ledger=mesh.ledger, sign=self.sign)
+        self.signs: list[int] = []
+        self.unsigned: MeshError | None = None
         self.asked: list[ExportNote] = []
         self._each = each
 
@@ -44,6 +54,12 @@ class Near:
                 yield TimelineRowView(
                     seq=row.seq, data=row.data, leaf=row.leaf, side=row.side, salts=tuple(salted[row.seq].items())
                 )
+
+    async def sign(self) -> None:
+        """Signs the log as it is, if anybody can."""
+        if self.unsigned is not None:
+            raise self.unsigned
+        self.signs.append(await self.mesh.store.write(_checkpoint))
 
     async def record_export(self, note: ExportNote) -> Recorded:
         self.asked.append(note)

@@ -15,8 +15,9 @@ from node.cli.times import day
 from node.core.errors import MeshError
 from node.core.mesh import LinkState
 from node.core.node_id import short
-from node.core.views import StatusView, VerifyView
+from node.core.views import StatusView
 from node.core.views_mesh import IdentityView, MeshView, PeerView
+from node.core.views_timeline import VerifyView
 from node.core.views_work import AgentView
 from node.platform.paths import HOME_VARIABLE, SOCKET_PATH_BYTES, check_private
 from node.service import Outcome, ServiceState, ServiceSystem

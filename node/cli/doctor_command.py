@@ -20,8 +20,9 @@ from node.cli.options import json_option
 from node.cli.service_command import own_service
 from node.cli.text import fold, one_line
 from node.core.errors import MeshError
-from node.core.views import StatusView, VerifyView
+from node.core.views import StatusView
 from node.core.views_mesh import IdentityView, MeshView
+from node.core.views_timeline import VerifyView
 from node.platform import paths
 from node.service import run_program
 from node.version import VERSION

@@ -55,6 +55,8 @@ class Choices:
                 raise _misused(f"--format {self.format.value} goes to {wants}, not to {option}")
         if self.format is Format.PARQUET and self.to_stdout:
             raise _misused("A Parquet file is not written to standard output; give -o FILE")
+        if self.manifest is not None and self.output is not None and self.manifest.absolute() == self.output.absolute():
+            raise _misused("The export and its manifest cannot have the same name")
         for name, said, formats in (
             ("--bom", self.bom, {Format.CSV}),
             ("--ca", self.ca, set(_NETWORK)),

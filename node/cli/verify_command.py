@@ -18,7 +18,7 @@ from node.cli.text import one_line, plural
 from node.core import node_id
 from node.core.errors import ErrorCode, MeshError
 from node.core.timeline_check import INCOMPLETE as INCOMPLETE_CODES
-from node.core.views import ProblemView, VerifyResultView, VerifyView, view_verification
+from node.core.views_timeline import ProblemView, VerifyResultView, VerifyView, view_verification
 
 if TYPE_CHECKING:
     from node.core.bundle import BundleHeader

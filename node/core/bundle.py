@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from node.core import note
 from node.core.errors import ErrorCode, MeshError
@@ -168,7 +168,7 @@ def read_line(line: bytes) -> Line:
 
 
 def _other(fields: Mapping[str, object]) -> Line:
-    names = fields.keys()
+    names = set(fields)
     if _MARK in names:
         return _header(fields)
     if "damaged" in names:
@@ -241,13 +241,13 @@ def _unique(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
 def _object(value: object) -> dict[str, object]:
     if not isinstance(value, dict):
         raise TypeError("not an object")
-    return value
+    return cast("dict[str, object]", value)
 
 
 def _list(value: object) -> list[object]:
     if not isinstance(value, list):
         raise TypeError("not a list")
-    return value
+    return cast("list[object]", value)
 
 
 def _text(value: object) -> str:

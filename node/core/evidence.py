@@ -44,7 +44,7 @@ class CheckpointLike(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Rows in order, the texts beside them by number and field, the checkpoints of as many rows, and the tiles in which their hashes are.
+    """Rows in order, the texts beside them by number and field, checkpoints of as many rows, tiles with their hashes.
 
     `tiles` is by (level, index); a tile that a page fills and that is not here is not compared.
     """
@@ -336,9 +336,9 @@ class Evidence:
     def _compare_texts(self, seq: int, texts: Sequence[TextTuple], commits: Sequence[bytes]) -> None:
         """Holds the texts beside a row against it, of which some were erased."""
         side = self._verifier.side or b""
-        for (_, field, _, _), commit in zip(texts, commits, strict=True):
+        for (_, named, _, _), commit in zip(texts, commits, strict=True):
             if commit not in side:
-                name = ascii(field.decode("utf-8", "replace"))[:80]
+                name = ascii(named.decode("utf-8", "replace"))[:80]
                 self._fail(seq, ProblemCode.TEXT_DIFFERS, f"the text beside it called {name} is not the one it was")
                 return
 

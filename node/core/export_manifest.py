@@ -15,7 +15,10 @@ SCHEMA: Final = "heliograph-export-manifest/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The log when an export began: rows so far, root over them, and the last signed checkpoint, if there is one."""
+    """The log when an export began: rows so far, root over them, and the last signed checkpoint, if there is one.
+
+    Where that checkpoint covers the export, size and root are its own.
+    """
 
     origin: str
     size: int

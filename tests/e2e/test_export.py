@@ -11,6 +11,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from node.core.note import read, read_head
 from node.core.timeline import Clock
 from node.store import SqliteStore, StoreSettings
 from tests.e2e.lab import HELIO, Lab, lab
@@ -90,6 +91,10 @@ def test_what_kill_9_leaves_has_not_the_name_and_its_row_has_no_end(tmp_path: Pa
             assert whole["count"] == whole["range"]["last"] + 1 >= ROWS
             assert whole["range"]["contiguous"] is True
             assert whole["last_row_proven"] is True
+            signed = read_head(read(whole["log"]["checkpoint"]).text)
+            assert (signed.origin, signed.size, signed.root.hex()) == (
+                whole["log"]["origin"], whole["log"]["size"], whole["log"]["root"],
+            )  # fmt: skip
 
     asyncio.run(play())
 

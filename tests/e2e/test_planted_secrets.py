@@ -69,7 +69,9 @@ class Node:
         """Takes down what the panels and lists of this node show."""
         for words in (
             ("delegations", "--all"), ("delegations", "--all", "--json"), ("requests", "--all", "--json"),
-            ("timeline",), ("timeline", "--json"), ("approvals", "--json"), ("sessions", "--json"), ("peers", "--json"),
+            ("timeline",), ("timeline", "--json"),
+            *(("timeline", "export", "--output", "-", "--format", form) for form in ("jsonl", "csv", "ocsf")),
+            ("approvals", "--json"), ("sessions", "--json"), ("peers", "--json"),
         ):  # fmt: skip
             self.said[" ".join(words)] = (await self.at.helio(*words)).encode()
         self.said["node.log"] = "".join(self.at.said).encode()
@@ -111,6 +113,7 @@ def test_no_planted_secret_is_kept_or_shown(way: str) -> None:
                 await node.look()
                 await node.at.helio("timeline", "verify")
                 assert await node.at.stop() == 0
+            assert b'"unidentified"' in studio.said["timeline --json"]
             for node in (studio, laptop):
                 places = stored(node.at.home, but=NOT_THE_NODES) | node.said
                 assert len(places["node.db"]) > 100_000
@@ -237,17 +240,24 @@ async def lines(secrets: Planter, studio: Node) -> None:
     hello = {"t": "hello", "v": 1, "shim": "x", "sw": plant("software of a client")}
     client = {"client": {"name": plant("name of an MCP client"), "version": plant("version of an MCP client")}}
     request = {"jsonrpc": "2.0", "id": plant("request id"), "method": plant("method"), "params": {}}
+    called = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_peers", "arguments": {}}}
     for line in (
         {"t": "call", "call": plant("call id"), "msg": request},
         {"t": "call", "call": "c1", "msg": request},
         {"t": "ack", "call": plant("call that was never made")},
         {"t": plant("kind of a line"), "call": "c2"},
+        {"t": "call", "call": "c3", "msg": called},
     ):
         reader, writer = await asyncio.open_unix_connection(studio.at.home / "run" / "agent.sock")
         for one in (hello | client, line):
             writer.write(json.dumps(one).encode() + b"\n")
-        writer.write_eof()
         async with asyncio.timeout(SECONDS):
+            if line["call"] == "c3":
+                # Whoever leaves at once is not answered any more.
+                async for answer in reader:
+                    if b'"unidentified"' in answer:
+                        break
+            writer.write_eof()
             await reader.read()
         writer.close()
 
@@ -263,8 +273,10 @@ async def programs(secrets: Planter, studio: Node) -> None:
     script = studio.work / "hooks.sh"
     events = ("SessionStart", "UserPromptSubmit", plant("event of a hook"))
     helio = " ".join(HELIO)
+    # Of an agent CLI that is known the node keeps the conversation, to resume it.
+    calls = [(event, client) for client in ("claude", plant("client of a hook")) for event in events]
     script.write_text(
-        "".join(f"{helio} hook {event} --client {plant('client of a hook')} < payload\n" for event in events)
+        "".join(f"{helio} hook {event} --client {client} < payload\n" for event, client in calls)
         + f"touch {told}\nexec sleep 600\n",
         encoding="utf-8",
     )
@@ -305,6 +317,7 @@ async def person(secrets: Planter, studio: Node) -> None:
         ("peers", "add-address", plant("peer"), "127.0.0.1:1"),
         ("mirror", "add", plant("mirror")),
         ("timeline", "--session", plant("filter")),
+        ("timeline", "export", "--format", "csv", "-o", str(studio.work / plant("export")), "--text", plant("words")),
         ("approvals", "allow", plant("approval")),
     ):
         await studio.helio(*words)

@@ -220,10 +220,8 @@ class Mesh:
         keys, checkpoints, proofs = prover(store, clock, limits, path)
         for ringer in (inbox.ring, notices.ring, audit.ring):
             bells.add(ringer)
-        broker = Broker(
-            store=store, screener=screener or RuleScreener(), bells=bells, ledger=ledger, limits=limits,
-            redacts=redacts,
-        )  # fmt: skip
+        screener = screener or RuleScreener()
+        broker = Broker(store=store, screener=screener, bells=bells, ledger=ledger, limits=limits, redacts=redacts)
         exchanges = Exchanges(
             store=store, broker=broker, inbox=inbox, waits=inbox, stager=NoFiles(), planner=NoLaunches(),
             ledger=ledger, limits=limits,

@@ -16,15 +16,13 @@ import pytest
 
 from node.core import canonical, merkle
 from node.core.errors import ErrorCode, MeshError
-from node.core.export_manifest import ExportNote
+from node.core.export_manifest import ExportNote, Recorded
 from node.core.export_record import Format, Record, Step, line_of
 from node.core.merkle import TILE_WIDTH
 from node.core.timeline import commitment
 from node.core.timeline_check import Verifier
 from node.core.timeline_filter import RowFilter
 from node.export_files import MANIFEST_SUFFIX
-from node.exports import subtree_root
-from node.ports import Reader
 from tests.export_stage import Near, file_sink, nothing, run_of
 from tests.integration.mesh import ORIGIN, refused, running, scenario
 
@@ -60,6 +58,7 @@ async def test_an_export_verifies_by_itself_and_its_manifest_proves_it(tmp_path:
             } == row["row"].get("side", {})
 
         assert manifest.proven
+        assert told["log"]["checkpoint"] == "signed 701\n"
         assert told["last_row_proven"] is True
         assert (told["count"], told["range"]) == (700, {"log": ORIGIN, "first": 0, "last": 699, "contiguous": True})
         data = (out / "x").read_bytes()
@@ -107,12 +106,12 @@ async def test_rows_written_meanwhile_are_not_part_of_it(tmp_path: Path, out: Pa
         sink = file_sink(out / "x")
 
         class Busy(Near):
-            async def record_export(self, note: ExportNote) -> object:  # type: ignore[override]
+            async def record_export(self, note: ExportNote) -> Recorded:
                 recorded = await super().record_export(note)
                 await self.add(600)
                 return recorded
 
-        manifest = await run_of(sink).play(Busy(mesh), nothing)  # type: ignore[arg-type]
+        manifest = await run_of(sink).play(Busy(mesh), nothing)
         assert (manifest.tally.last, manifest.standing.size) == (3, 5)
 
 
@@ -187,6 +186,31 @@ async def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path, small_disk
 
 
 @scenario
+async def test_a_name_may_be_as_long_as_names_are(tmp_path: Path, out: Path) -> None:
+    async with running(tmp_path) as mesh:
+        name = "é" * 120
+        await run_of(file_sink(out / name)).play(Near(mesh), nothing)
+        assert parts(out) == [name, f"{name}{MANIFEST_SUFFIX}"]
+
+
+@scenario
+async def test_a_whole_export_whose_end_is_not_noted_is_kept_and_said(tmp_path: Path, out: Path) -> None:
+    async with running(tmp_path) as mesh:
+
+        class Leaving(Near):
+            async def record_export(self, note: ExportNote) -> Recorded:
+                if note.step is Step.FINISHED:
+                    raise MeshError(ErrorCode.NODE_NOT_RUNNING, "The node is not running.")
+                return await super().record_export(note)
+
+        node = Leaving(mesh)
+        await node.add(3)
+        with refused(ErrorCode.NODE_NOT_RUNNING, "The export is whole"):
+            await run_of(file_sink(out / "x")).play(node, nothing)
+        assert parts(out) == ["x", f"x{MANIFEST_SUFFIX}"]
+
+
+@scenario
 async def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         with refused(ErrorCode.UNAVAILABLE, "No such file or directory"):
@@ -234,6 +258,22 @@ async def test_a_closed_log_is_exported_under_its_own_name(tmp_path: Path, out: 
 
 
 @scenario
+async def test_a_log_that_cannot_be_signed_is_exported_with_the_checkpoint_that_there_is(
+    tmp_path: Path, out: Path
+) -> None:
+    async with running(tmp_path) as mesh:
+        node = Near(mesh)
+        await node.add(5)
+        await node.sign()
+        node.unsigned = MeshError(ErrorCode.UNAVAILABLE, "The Keychain is locked.")
+        covered = await run_of(file_sink(out / "x")).play(node, nothing)
+        assert (covered.standing.size, covered.standing.checkpoint, covered.proven) == (5, "signed 5\n", True)
+        await node.add(5)
+        beyond = await run_of(file_sink(out / "y")).play(node, nothing)
+        assert (beyond.standing.size, beyond.standing.checkpoint, beyond.proven) == (13, "signed 5\n", True)
+
+
+@scenario
 async def test_an_end_without_a_beginning_is_refused(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         with refused(ErrorCode.INVALID_ARGUMENT):
@@ -243,19 +283,16 @@ async def test_an_end_without_a_beginning_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 255, 256, 257, 511, 512, 700, 1024, 1_500])
 @scenario
-async def test_every_stretch_of_a_log_has_the_root_that_its_leaves_have(tmp_path: Path, size: int) -> None:
+async def test_a_row_is_proven_from_tiles_as_it_is_from_all_leaves(tmp_path: Path, size: int) -> None:
     async with running(tmp_path) as mesh:
-        await Near(mesh).add(size)
-
-        def look(reader: Reader) -> None:
-            (log,) = reader.logs()
-            leaves = [row.leaf for row in reader.rows(0, 10_000)]
-            assert subtree_root(reader, log.id, 0, size) == reader.head().root
-            for seq in {0, 1, size // 2, size - 2, size - 1} & set(range(size)):
-                proof = merkle.inclusion_proof(lambda a, b: subtree_root(reader, log.id, a, b), seq, size)
-                assert proof == merkle.inclusion_proof(merkle.subtrees_of(leaves), seq, size)
-
-        await mesh.store.read(look)
+        node = Near(mesh)
+        await node.add(size)
+        leaves = await mesh.store.read(lambda reader: [row.leaf for row in reader.rows(0, 10_000)])
+        for seq in sorted({0, 1, size // 2, size - 2, size - 1} & set(range(size))):
+            for of in {seq + 1, size}:
+                proof = await node.prove_exported("", seq, of)
+                assert proof.path == merkle.inclusion_proof(merkle.subtrees_of(leaves[:of]), seq, of)
+                assert proof.leaf == leaves[seq]
 
 
 @scenario

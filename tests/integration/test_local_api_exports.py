@@ -63,9 +63,12 @@ async def test_rows_come_in_batches_with_the_salts_of_their_texts(tmp_path: Path
         assert len(node.noted.salted) == 3
 
 
-@pytest.mark.parametrize(("step", "form"), [("begun", "xml"), ("", "csv"), ("BEGUN", "csv")])
-def test_a_step_or_format_of_another_version_is_refused(step: str, form: str) -> None:
+@pytest.mark.parametrize(
+    ("step", "form", "reason"),
+    [("begun", "xml", ""), ("", "csv", ""), ("BEGUN", "csv", ""), ("failed", "csv", "because")],
+)
+def test_what_another_version_may_say_is_refused(step: str, form: str, reason: str) -> None:
 
     with pytest.raises(MeshError) as caught:
-        export_note_from_wire(pb.RecordExportRequest(step=step, format=form))
+        export_note_from_wire(pb.RecordExportRequest(step=step, format=form, reason=reason))
     assert caught.value.code is ErrorCode.UNSUPPORTED

@@ -20,6 +20,7 @@ from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason,
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock, Scan, commitment
 from node.core.workspace import ScreenMode
+from node.door_rows import DoorRows
 from node.ledger_rows import LedgerRows
 from node.store import SqliteStore, StoreSettings
 from tests.holds_stage import SECRET, asking, pair
@@ -35,7 +36,6 @@ from tests.integration.mesh import (
     running,
     scenario,
 )
-from tests.integration.workshop import Workshop, workshop
 
 Row = dict[str, JsonValue]
 SCAN = Scan(engine="rules", version="3", status="clean")
@@ -126,62 +126,23 @@ def test_a_policy_has_another_hash_once_a_limit_or_the_screen_is_changed() -> No
     assert len({same, *others}) == 3
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-async def file_rows(at: Workshop) -> list[Row]:
-    return await at.mesh.rows(engine="file")
-
-
 @scenario
-async def test_what_files_came_to_stands_in_rows_without_their_names(tmp_path: Path) -> None:
-    limits = Limits(message_bytes=1_000, spare_bytes=1, refusal_rows_per_minute=2)
-    async with workshop(tmp_path, limits=limits) as at:
-        (tmp_path / "a").mkdir()
-        alice = await at.seat("alice", tmp_path / "a")
-        await at.seat("bob", tmp_path)
-        (tmp_path / "a" / "peculiar.txt").write_text("hello")
-        (tmp_path / "a" / "large.bin").write_bytes(b"x" * 1_001)
-        with refused(ErrorCode.LIMIT):
-            await alice.send(Request(to="@bob", text="See it.", files=("large.bin",)))
-        (row,) = await file_rows(at)
-        assert (row["row"], row["decision"], row["reason"]) == ("policy", "refused", "limit")
-        assert part(row, "extra") == {"limit": 1_000, "name": "message_bytes", "size": 1_001}
-        assert part(row, "from")["session"] == alice.session.id
-        receipt = await alice.send(Request(to="@bob", text="See it.", files=("peculiar.txt",)))
-        await at.attachments.land_due()
-        (_, row) = await file_rows(at)
-        content, texts = part(row, "content"), await beside(at.mesh, row)
-        sha256 = hashlib.sha256(b"hello").hexdigest()
-        assert (row["row"], row["decision"], row["msg"]) == ("outcome", "landed", receipt.message.id)
-        assert content["files"] == [[commitment(bytes.fromhex(texts["seal"]), sha256), 5]]
-        assert part(row, "scan")["status"] == "clean"
-        (message,) = await at.mesh.rows(message=receipt.message.id, decision="relayed")
-        assert part(message, "content")["files"] != content["files"]
-        everything = b"".join([one.data for one in await at.mesh.store.read(lambda reader: reader.rows(0, 1_000))])
-        assert b"peculiar" not in everything
-        assert sha256.encode() not in everything
+async def test_calls_that_nobody_is_proven_to_make_leave_rows_so_many_a_minute(tmp_path: Path) -> None:
+    limits = Limits(refusal_rows_per_minute=3)
+    async with running(tmp_path, limits=limits) as mesh:
+        alice = await mesh.seat("alice")
+        door = DoorRows(store=mesh.store, ledger=mesh.ledger, limits=limits)
+        await door.refused(ErrorCode.LIMIT, alice.session.id)
         for _ in range(5):
-            with refused(ErrorCode.NOT_FOUND):
-                await alice.send(Request(to="@bob", text="See it.", files=("missing",)))
-        # So many a minute, as of any refusal.
-        assert len([one for one in await file_rows(at) if one["decision"] == "refused"]) == 2
-
-
-@scenario
-async def test_a_file_whose_name_reads_like_a_credential_is_refused_before_anybody_is_asked(tmp_path: Path) -> None:
-    name = "gh" + "p_R7kQ2mZp9LxW4tVn8YbC3sHd6JfG1aEu0oXi.txt"
-    async with workshop(tmp_path) as at:
-        (tmp_path / "a").mkdir()
-        alice = await at.seat("alice", tmp_path / "a")
-        await at.seat("bob", tmp_path)
-        (tmp_path / name).write_text("x")
-        (tmp_path / "a" / "link").symlink_to(tmp_path / name)
-        for path in (str(tmp_path / name), "link"):
-            with refused(ErrorCode.WITHHELD, "path of file 1", "reads like a credential"):
-                await alice.send(Request(to="@bob", text="See it.", files=(path,)))
-        assert await at.approvals.listed(pending=True) == ()
-        assert {(row["decision"], row["reason"]) for row in await file_rows(at)} == {("refused", "withheld")}
+            await door.refused(ErrorCode.UNIDENTIFIED, None)
+        first, *others = await mesh.rows(engine="session", decision="refused")
+        assert (first["reason"], part(first, "from")["session"]) == ("limit", alice.session.id)
+        assert [(row["reason"], row.get("from"), row["to"]) for row in others] == 2 * [
+            ("unidentified", None, {"node": NODE})
+        ]
+        mesh.clock.advance(61)
+        await door.refused(ErrorCode.UNIDENTIFIED, None)
+        assert len(await mesh.rows(engine="session", decision="refused")) == 4
 
 
 # --- who overrode the screen ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from node.core import views, views_work
 from node.core.model import AgentState, Author, End, Kind, MessageKind, SessionStatus, Status
 from node.core.node_status import NodeStatus
 from node.core.timeline_check import ClockStep, KeyChange, Problem, ProblemCode, Pruned, Verification
-from node.core.views import view_verification
+from node.core.views_timeline import view_verification
 from node.ports import NewSession
 from node.ports_timeline import RowFilter, StoredRow, VerifyProgress
 from node.wire.v1 import local_pb2 as pb

@@ -33,8 +33,8 @@ def shows_nothing_hidden(text: str) -> bool:
     return all(unicodedata.category(ch) not in {"Cc", "Cf", "Zl", "Zp", "Cs"} for ch in text)
 
 
+@settings(deadline=None, max_examples=500)
 @given(TEXTS)
-@settings(max_examples=500)
 def test_a_cell_is_no_formula_and_shows_all_and_gives_its_text_back(text: str) -> None:
     cell, was_guarded = export_csv.guarded(text)
     assert export_csv.original(cell, was_guarded=was_guarded) == text
@@ -42,6 +42,7 @@ def test_a_cell_is_no_formula_and_shows_all_and_gives_its_text_back(text: str) -
     assert shows_nothing_hidden(cell)
 
 
+@settings(deadline=None)
 @given(row=RECORDS, bom=st.booleans())
 @example(row=record(MESSAGE, side=EVERYTHING), bom=True)
 def test_a_csv_record_comes_back_as_it_was_on_the_python_that_runs(*, row: Record, bom: bool) -> None:
@@ -71,6 +72,7 @@ def test_a_csv_record_comes_back_as_it_was_on_the_python_that_runs(*, row: Recor
     assert re.fullmatch(rb'(\xef\xbb\xbf)?("(?:[^"]|"")*"(,|\r\n))+', data)
 
 
+@settings(deadline=None)
 @given(RECORDS)
 @example(record(MESSAGE, side=EVERYTHING))
 def test_a_line_of_json_holds_the_bytes_that_were_hashed(row: Record) -> None:
@@ -87,6 +89,7 @@ def test_a_line_of_json_holds_the_bytes_that_were_hashed(row: Record) -> None:
     assert told["side"] == joined(dict(row.side))
 
 
+@settings(deadline=None)
 @given(RECORDS, st.integers(1, 2**40))
 @example(record(MESSAGE, side=EVERYTHING), 1)
 @example(record(MESSAGE, side={"snippet": "\U0001f600" * 2000, "preview": "\x00" * 200}), 2**31 - 1)
@@ -104,6 +107,7 @@ def test_syslog_messages_are_whole_frames_whose_texts_are_the_line(row: Record, 
             assert "part" not in ours
 
 
+@settings(deadline=None)
 @given(RECORDS, st.sampled_from(export_ocsf.Version))
 @example(record(WITHHELD, side=EVERYTHING), export_ocsf.Version.V1_9)
 def test_ocsf_events_hold_the_row_and_seal_themselves(row: Record, version: export_ocsf.Version) -> None:
@@ -123,6 +127,7 @@ def test_ocsf_events_hold_the_row_and_seal_themselves(row: Record, version: expo
         assert hashlib.sha256(again.encode("utf-8", "surrogatepass")).hexdigest() == told
 
 
+@settings(deadline=None)
 @given(RECORDS)
 @example(record(MESSAGE, side=EVERYTHING))
 def test_a_log_record_can_be_sent_and_holds_the_line(row: Record) -> None:

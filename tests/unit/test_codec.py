@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from node import codec, codec_timeline
-from node.core import views
+from node.core import views, views_timeline
 from node.core.errors import ErrorCode, MeshError
 from node.grpc_setup import unix_target
 from node.ports import NewSession
@@ -35,7 +35,7 @@ def test_what_is_absent_on_the_wire_is_none_in_views() -> None:
 def test_progress_has_no_result_and_a_result_without_a_problem_is_kept() -> None:
     assert codec_timeline.verify_from_wire(pb.VerifyTimelineResponse(rows=3, total=9)).result is None
     done = codec_timeline.verify_from_wire(pb.VerifyTimelineResponse(rows=9, total=9, done=True, ok=True, root="ab"))
-    assert done.result == views.VerifyResultView(origin="", root="ab", ok=True, problem=None, warnings=())
+    assert done.result == views_timeline.VerifyResultView(origin="", root="ab", ok=True, problem=None, warnings=())
 
 
 def test_a_problem_at_the_first_row_is_not_lost() -> None:
@@ -104,7 +104,11 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
 
 
 def test_every_view_is_frozen_and_slotted() -> None:
-    shown = [kind for kind in vars(views).values() if isinstance(kind, type) and kind.__name__.endswith("View")]
+    shown = [
+        kind
+        for kind in {**vars(views), **vars(views_timeline)}.values()
+        if isinstance(kind, type) and kind.__name__.endswith("View")
+    ]
     assert len(shown) >= 15
     for kind in shown:
         assert is_dataclass(kind)

@@ -44,7 +44,8 @@ class FileServer:
     async def _push(self, caller: Caller, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.PushResponse, None]:
         self._check_granted(caller)
         start = parsed(await anext(messages), pb.PushRequest)
-        intake = await self._parcels.receive(caller.peer.id, start.sha256, start.size, start.offset)
+        async with self._told(caller.peer.id, start.sha256, start.size):
+            intake = await self._parcels.receive(caller.peer.id, start.sha256, start.size, start.offset)
         try:
             content = Attachment(name="", sha256=start.sha256, size=start.size, folder=False, entries=0)
             transfer = self._log.begin(

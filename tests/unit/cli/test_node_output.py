@@ -12,7 +12,7 @@ from node.cli.console import Console
 from node.cli.service_command import state_lines
 from node.core.errors import ErrorCode, MeshError
 from node.core.timeline_check import ProblemCode
-from node.core.views import ProblemView, VerifyResultView, VerifyView
+from node.core.views_timeline import ProblemView, VerifyResultView, VerifyView
 from node.service import Outcome, ServiceState, ServiceSystem
 from node.wire.v1 import local_pb2 as pb
 from tests.unit.cli.test_lifecycle import STATUS

@@ -13,9 +13,12 @@ from node.errmap import MEANINGS, TRAILER, encode
 from node.grpc_setup import grpc
 from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import LocalServiceServicer
+from tests.export_rows import HOSTILE
 from tests.unit.cli.twin_parts import NOW_US
 
 EXPORT_ID = "eeeeeeeeeeeeeee2"
+REQUEST_ID = "rqqqqqqqqqqqqqqq"
+MESSAGE_ID = "mmmmmmmmmmmmmmmm"
 
 
 class Written(Protocol):
@@ -61,3 +64,29 @@ class ExportTwin(LocalServiceServicer):
             context.abort(MEANINGS[lost.code].grpc, lost.message)
         path = merkle.inclusion_proof(merkle.subtrees_of(leaves), request.seq, request.size)
         return pb.ProveRowResponse(leaf=leaves[request.seq], path=path)
+
+
+# What the wire can hold of hostile texts: it has no halves of characters.
+TEXTS = [text.encode("utf-8", "replace").decode() for text in HOSTILE]
+
+
+def filled(node):
+    """The rows of a twin, one for each hostile text, of which one was withheld."""
+    for number, text in enumerate(TEXTS):
+        node.timeline.add(
+            "withheld" if number == 3 else "relayed",
+            conv=REQUEST_ID, msg=MESSAGE_ID, kind="request",
+            src=timeline.Party(session="s" * 16, agent="claude"),
+            scan=timeline.Scan(engine="rules", version="1", status="clean"),
+            side={"title": text, "sender": text, "words": text},
+        )  # fmt: skip
+    return node.timeline
+
+
+def export(helio, *words: str):
+    return helio("timeline", "export", *words)
+
+
+def steps(node) -> list[str]:
+    """What the node was told of exports."""
+    return [call.step for call in node.asked if isinstance(call, pb.RecordExportRequest)]

@@ -106,5 +106,7 @@ def test_events_point_to_the_one_before_and_say_so_when_it_is_not_there() -> Non
             "type_uid": earlier["type_uid"],
             "fingerprint": earlier["attestation"]["fingerprint"],
         }
-    lines, _ = events(fourth, utc)
-    assert json.loads(lines)["attestation"]["prev_event"] == {"uid": f"{LOG}#2"}
+    _, of_second = events(second, utc)
+    for known in (None, of_second):
+        lines, _ = events(fourth, utc, before=known)
+        assert json.loads(lines)["attestation"]["prev_event"] == {"uid": f"{LOG}#2"}

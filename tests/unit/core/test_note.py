@@ -13,13 +13,13 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.note import ED25519, ML_DSA_44, Note, Signature, TreeHead
 
 # The example in c2sp.org/tlog-cosignature, whose first three lines and one signature are that of tlog-checkpoint.
-PUBLISHED = """example.com/behind-the-sofa
-20852163
-CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=
-
-\u2014 example.com/behind-the-sofa Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=
-\u2014 witness.example.com/w1 jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==
-"""
+PUBLISHED = (
+    "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n"
+    "\u2014 example.com/behind-the-sofa "
+    "Az3grlgtzPICa5OS8npVmf1Myq/5IZniMp+ZJurmRDeOoRDe4URYN7u5/Zhcyv2q1gGzGku9nTo+zyWE+xeMcTOAYQ8=\n"
+    "\u2014 witness.example.com/w1 "
+    "jWbPPwAAAABkGFDLEZMHwSRaJNiIDoe9DYn/zXcrtPHeolMI5OWXEhZCB9dlrDJsX3b2oyin1nPZqhf5nNo0xUe+mbIUBkBIfZ+qnA==\n"
+)
 HEAD = TreeHead(origin="local/node/1", size=7, root=bytes(range(32)))
 LINE = Signature(name="local/node/1", key_id=b"abcd", data=b"signature")
 NAMES = st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=12).filter(
@@ -84,20 +84,37 @@ def test_the_signatures_come_after_the_last_empty_line() -> None:
     assert note.read(note.write(made)) == made
 
 
+ROOT = "A" * 43 + "=\n"
 GOOD = note.write(Note(text=note.head_text(HEAD), signatures=(LINE,)))
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "", "\n", "text\n", "text\n\n", GOOD[:-1], GOOD + "\n", GOOD.replace("\u2014", "-"), GOOD.replace("\u2014 ", "\u2014"),
-        GOOD.replace("local/node/1 ", "local/no de/1 "), GOOD.replace("local/node/1 ", "local+node/1 "),
-        GOOD.replace("local/node/1 ", " "), GOOD.replace("\n\n", "\n"), GOOD.replace("7", "7\r"), GOOD.replace("7", "7\x00"),
-        GOOD + "\u2014 x YWJjZA==\n", GOOD + "\u2014 x !!!!\n", GOOD + "\u2014 x YWJjZGV=\n", GOOD + "\u2014 x YWJj ZGVm\n",
-        GOOD + "\u2014 x YWJjZGU=\n" * note.MAX_SIGNATURES, GOOD.replace("7", "\udc80"), "x" * note.MAX_NOTE_BYTES + GOOD,
+        "",
+        "\n",
+        "text\n",
+        "text\n\n",
+        GOOD[:-1],
+        GOOD + "\n",
+        GOOD.replace("\u2014", "-"),
+        GOOD.replace("\u2014 ", "\u2014"),
+        GOOD.replace("local/node/1 ", "local/no de/1 "),
+        GOOD.replace("local/node/1 ", "local+node/1 "),
+        GOOD.replace("local/node/1 ", " "),
+        GOOD.replace("\n\n", "\n"),
+        GOOD.replace("7", "7\r"),
+        GOOD.replace("7", "7\x00"),
+        GOOD + "\u2014 x YWJjZA==\n",
+        GOOD + "\u2014 x !!!!\n",
+        GOOD + "\u2014 x YWJjZGV=\n",
+        GOOD + "\u2014 x YWJj ZGVm\n",
+        GOOD + "\u2014 x YWJjZGU=\n" * note.MAX_SIGNATURES,
+        GOOD.replace("7", "\udc80"),
+        "x" * note.MAX_NOTE_BYTES + GOOD,
     ],
     ids=range(21),
-)  # fmt: skip
+)
 def test_what_is_no_signed_note(text: str) -> None:
     with pytest.raises(MeshError) as refused:
         note.read(text)
@@ -107,12 +124,18 @@ def test_what_is_no_signed_note(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a/1\n7\n", "a/1\n07\n" + "A" * 43 + "=\n", "a/1\n-7\n" + "A" * 43 + "=\n", "a/1\n7\nAAAA\n", "a b\n7\n" + "A" * 43 + "=\n",
-        "a/1\n7\n" + "A" * 43 + "=\nmore\n", "a/1\n7\n" + "A" * 42 + "B=\n", "a/1\n99999999999999999\n" + "A" * 43 + "=\n",
-        "a/1\n7\n" + "A" * 43 + "=",
+        "a/1\n7\n",
+        "a/1\n07\n" + ROOT,
+        "a/1\n-7\n" + ROOT,
+        "a/1\n7\nAAAA\n",
+        "a b\n7\n" + ROOT,
+        "a/1\n7\n" + ROOT + "more\n",
+        "a/1\n7\n" + "A" * 42 + "B=\n",
+        "a/1\n99999999999999999\n" + ROOT,
+        "a/1\n7\n" + ROOT[:-1],
     ],
     ids=range(9),
-)  # fmt: skip
+)
 def test_what_is_no_checkpoint(text: str) -> None:
     with pytest.raises(MeshError):
         note.read_head(text)

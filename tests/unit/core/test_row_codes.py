@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from enum import StrEnum
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,7 @@ from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason,
 from node.core.screen import CREDENTIAL
 from node.core.workspace import ScreenMode
 
+ROOT = Path(__file__).parents[3]
 TABLES = (
     RowEngine, RowDecision, RowReason, RowSubject, RowRole, RowRule, row_codes.SideField, row_codes.ExtraKey,
 )  # fmt: skip
@@ -77,3 +80,15 @@ def test_every_mode_of_the_screen_is_a_rule() -> None:
 def test_engines_and_decisions_are_total_over_each_other() -> None:
     assert set(DECISIONS_OF) == set(RowEngine)
     assert frozenset[RowDecision]().union(*DECISIONS_OF.values()) == set(RowDecision)
+
+
+def test_no_row_is_written_with_a_code_that_is_not_of_the_tables() -> None:
+    """Rows are made with members of the tables, which the type checker holds to; never with words of one's own."""
+    bare: list[str] = []
+    for source in (path for top in ("node", "tunnel") for path in sorted((ROOT / top).rglob("*.py"))):
+        for found in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(found, ast.Call) and isinstance(found.func, ast.Name) and found.func.id == "Row":
+                given = {one.arg: one.value for one in found.keywords}
+                words = [name for name in ("engine", "decision", "reason") if isinstance(given.get(name), ast.Constant)]
+                bare += [f"{source.relative_to(ROOT)}:{found.lineno} {name}" for name in words]
+    assert bare == []
