@@ -60,7 +60,10 @@ KNOWN = {
     "node.core.epochs:override_row:row.leg": LEGS,
     "node.core.retention:told_again:str(why or 'age')": {"age", "size"},
     "node.core.log_key:row:self.decision": log_key.DECISIONS,
+    "node.core.epochs:override_row:row.kind": {subject.value for subject in RowSubject},
+    "node.core.epochs:override_row:row.leg": set(LEGS),
     "node.core.retention:prune_row:found.why": {"age", "size"},
+    "node.core.retention:told_again:str(why or 'age')": {"age", "size"},
     "node.store.guard:row:trouble.reason": set(guard.WORDS),
 }
 
