@@ -76,9 +76,10 @@ class WatchedFile:
         return _look(os.stat(self._path if self._fd is None else self._fd))  # noqa: PTH116  (as above)
 
     def close(self) -> None:
-        """Lets go of it."""
-        if self._fd is not None:
-            os.close(self._fd)
+        """Lets go of it; a second time, too."""
+        held, self._fd = self._fd, None
+        if held is not None:
+            os.close(held)
 
 
 def _look(found: os.stat_result) -> _Look:
