@@ -167,6 +167,9 @@ class Record:
 
     def value(self, column: Column) -> Value:
         """What the row has in that column."""
+        if self.fields is None or column.path[0] not in self.fields:
+            # Of most columns a row has nothing.
+            return None
         if column.sort is Sort.TEXT:
             return self.text(*column.path)
         return self.count(*column.path) if column.sort is Sort.COUNT else self.flag(*column.path)
