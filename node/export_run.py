@@ -67,12 +67,12 @@ class Wish:
 
 
 class Run:
-    """An export as it goes: `tally` is how far it is; there are `total` rows to look at, from `first_row` on."""
+    """An export as it goes; `tally` is how far it is."""
 
     def __init__(self, wish: Wish, sink: Sink) -> None:
         self.tally = Tally(contiguous=True if wish.whole else None)
-        self.total = 0
-        self.first_row = 0
+        self._total = 0
+        self._first = 0
         self.export = ""
         self._wish = wish
         self._sink = sink
@@ -81,6 +81,13 @@ class Run:
     def written(self) -> int:
         """How much was written or handed over."""
         return self._sink.written
+
+    @property
+    def per_cent(self) -> int:
+        """How much is done: of the rows that are looked at, or of as many as were asked for."""
+        last, asked = self.tally.last, self._wish.wanted.limit
+        looked = 0 if last is None else (last + 1 - self._first) / max(self._total, 1)
+        return min(int(100 * (self.tally.count / asked if self._wish.wanted.tail else looked)), 100)
 
     async def play(self, node: Source, progress: Callable[[Run], None]) -> Manifest:
         """All of it. A failure leaves nothing of a file behind and is noted in the timeline, as is being cancelled."""
@@ -95,8 +102,8 @@ class Run:
         )
         recorded = await node.record_export(note)
         self.export = recorded.export
-        self.first_row = max(wish.wanted.from_seq, recorded.standing.first_kept)
-        self.total = min(recorded.end, wish.wanted.before_seq or recorded.end) - self.first_row
+        self._first = max(wish.wanted.from_seq, recorded.standing.first_kept)
+        self._total = min(recorded.end, wish.wanted.before_seq or recorded.end) - self._first
         note = replace(note, export=recorded.export)
         try:
             manifest = await self._stream(node, recorded, progress)

@@ -332,13 +332,8 @@ async def build(
         mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
         await mirrors.load()
         egress = Egress(
-            store=store,
-            screener=screener,
-            ledger=ledger,
-            bells=bells,
-            limits=limits,
-            redacts=redacts,
-        )
+            store=store, screener=screener, ledger=ledger, bells=bells, limits=limits, redacts=redacts
+        )  # fmt: skip
         file_egress = FileEgress(store=store, egress=egress, claims=parcels, ledger=ledger, bells=bells, limits=limits)
         ingress = Ingress(
             store=store, broker=broker, screener=screener, trust=mesh.peers, ledger=ledger, bells=bells, limits=limits,

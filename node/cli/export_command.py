@@ -50,7 +50,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
 )  # fmt: skip
 @click.option(
     "-o", "--output", metavar="FILE|-", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="The file to write, or - for standard output (jsonl, csv, ocsf, parquet).",
+    help="The file to write (jsonl, csv, ocsf, parquet), or - for standard output (not parquet).",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite FILE and its manifest.")
 @click.option("--to", metavar="HOST[:PORT]", help="The syslog receiver, over TLS  [default port: 6514]")
@@ -222,9 +222,7 @@ def _plain_filter(wanted: RowFilter) -> dict[str, str | int | bool]:
 def _show(run: Run, show: Callable[[str], None]) -> None:
     if run.tally.count % _EVERY_ROWS and run.tally.count != 1:
         return
-    looked = 0 if run.tally.last is None else run.tally.last + 1 - (run.first_row)
-    done = f" ({min(100 * looked // run.total, 100)} %)" if run.total > 0 else ""
-    show(f"exporting: {plural(run.tally.count, 'row')}{done}, {_size(run.written)}")
+    show(f"exporting: {plural(run.tally.count, 'row')} ({run.per_cent} %), {_size(run.written)}")
 
 
 def _cancelled(run: Run | None, choices: Choices) -> str:

@@ -24,8 +24,9 @@ Offset: TypeAlias = "Callable[[int], int]"
 
 MICRO: Final = 1_000_000
 ALARMING: Final = frozenset({"withheld", "refused", "refused_by_person", "failed", "gave_up"})
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # What datetime can say in any zone; beyond it a time is the bare number it is.
-_LAST_US: Final = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp()) * MICRO
+_LAST_US: Final = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 _ASCII: Final = json.JSONEncoder(
     ensure_ascii=True, allow_nan=False, check_circular=False, separators=(",", ":"), sort_keys=True
@@ -166,6 +167,9 @@ class Record:
 
     def value(self, column: Column) -> Value:
         """What the row has in that column."""
+        if self.fields is None or column.path[0] not in self.fields:
+            # Of most columns a row has nothing.
+            return None
         if column.sort is Sort.TEXT:
             return self.text(*column.path)
         return self.count(*column.path) if column.sort is Sort.COUNT else self.flag(*column.path)
@@ -232,4 +236,4 @@ def local_texts(us: int | None, offset: Offset) -> tuple[str, str]:
 
 
 def _moment(us: int, zone: timezone) -> datetime:
-    return datetime.fromtimestamp(us // MICRO, zone).replace(microsecond=us % MICRO)
+    return (_EPOCH + timedelta(microseconds=us)).astimezone(zone)

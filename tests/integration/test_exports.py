@@ -115,6 +115,27 @@ async def test_rows_written_meanwhile_are_not_part_of_it(tmp_path: Path, out: Pa
         assert (manifest.tally.last, manifest.standing.size) == (3, 5)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "seen"),
+    [
+        (RowFilter(), [25, 50, 75, 100]),
+        (RowFilter(from_seq=2), [50, 100]),
+        (RowFilter(limit=2, tail=True), [50, 100]),
+        (RowFilter(before_seq=2), [50, 100]),
+    ],
+)
+@scenario
+async def test_progress_is_told_as_a_part_of_what_is_to_come(
+    tmp_path: Path, out: Path, wanted: RowFilter, seen: list[int]
+) -> None:
+    async with running(tmp_path) as mesh:
+        node = Near(mesh)
+        await node.add(4)
+        told: list[int] = []
+        await run_of(file_sink(out / "x"), wanted).play(node, lambda run: told.append(run.per_cent))
+        assert told == seen
+
+
 @scenario
 async def test_being_cancelled_leaves_nothing_but_its_row(tmp_path: Path, out: Path) -> None:
     async with running(tmp_path) as mesh:

@@ -75,6 +75,7 @@ def test_a_csv_record_comes_back_as_it_was_on_the_python_that_runs(*, row: Recor
 @settings(deadline=None)
 @given(RECORDS)
 @example(record(MESSAGE, side=EVERYTHING))
+@example(record(MESSAGE, side={"snippet": "\u2028" * 100_000}))
 def test_a_line_of_json_holds_the_bytes_that_were_hashed(row: Record) -> None:
     data = line_of(row)
     assert data.isascii()

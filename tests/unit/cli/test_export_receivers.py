@@ -121,9 +121,11 @@ def test_a_receiver_that_hangs_up_is_said_with_how_many_may_have_arrived(helio, 
 def test_nobody_at_the_port_is_said(helio, node, rows, authority):
     with syslog_receiver(server_context(authority.issue("localhost"))) as receiver:
         pass
-    result = export(helio, "--format", "syslog", "--to", f"localhost:{receiver.port}", "--ca", str(authority.path))
-    assert result.exit_code == 16
-    assert "No syslog receiver with TLS answers" in result.stderr
+    for host in ("localhost", "[::1]"):
+        to = f"{host}:{receiver.port}"
+        result = export(helio, "--format", "syslog", "--to", to, "--ca", str(authority.path))
+        assert result.exit_code == 16
+        assert f"No syslog receiver with TLS answers at {to} (" in result.stderr
 
 
 # --- OTLP -------------------------------------------------------------------------------------------------------------
