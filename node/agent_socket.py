@@ -25,6 +25,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Session
 from node.core.prompt import PaneRef
+from node.core.screen_credentials import credentials
 from node.mcp_words import JsonObject
 from node.platform.peercred import PeerSocket
 from node.ports import Agents, Clock, Store
@@ -38,6 +39,7 @@ BACKLOG: Final = 128
 ACCEPT_PAUSE_S: Final = 1.0
 LINGER_S: Final = 2.0
 _CALL_ID_CHARS: Final = 64
+_TURNED_AWAY: Final = frozenset({ErrorCode.UNIDENTIFIED, ErrorCode.LIMIT})
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ Identify = Callable[[], Awaitable[Address]]
 Tell = Callable[[JsonObject], Awaitable[None]]
 Find = Callable[[], Awaitable[Session]]
 Hear = Callable[[], Awaitable[Mapping[str, object] | None]]
+Refused = Callable[[ErrorCode, str | None], Awaitable[None]]
 Hook = Callable[[Mapping[str, object], Find, Tell, Hear], Awaitable[None]]
 
 
@@ -90,7 +93,9 @@ class AgentSocket:
         prove: Prove,
         hook: Hook | None = None,
         pace: Pace | None = None,
+        refused: Refused | None = None,
     ) -> None:
+        """`refused` hears why a call was turned away, and of which session if that is known."""
         self.path = path
         self.node_id = node_id
         self.limits = limits
@@ -101,6 +106,7 @@ class AgentSocket:
         self.hook = hook
         self.pace = pace or Pace()
         self._clock = clock
+        self._refused = refused
         self._meter = Meter(limits.calls_per_minute)
         self._connections = 0
         self._sockets = 0
@@ -158,8 +164,14 @@ class AgentSocket:
 
     async def caller(self, sock: PeerSocket) -> Address:
         """Who makes a call over `sock`, with the call counted; UNIDENTIFIED or LIMIT."""
-        session = await self.session(sock)
-        self._meter.spend(session.id, self._clock.boottime_us())
+        session: Session | None = None
+        try:
+            session = await self.session(sock)
+            self._meter.spend(session.id, self._clock.boottime_us())
+        except MeshError as error:
+            if self._refused is not None and error.code in _TURNED_AWAY:
+                await self._refused(error.code, session.id if session is not None else None)
+            raise
         return Address(node=self.node_id, session=session.id)
 
 
@@ -270,6 +282,9 @@ class Connection:
         kind, call_id = line.get("t"), line.get("call")
         if not isinstance(call_id, str) or not 0 < len(call_id) <= _CALL_ID_CHARS:
             raise BadLineError("a line names no call")
+        if credentials(call_id):
+            # It is kept until the call is settled.
+            raise BadLineError("the id of a call reads like a credential")
         if kind == "call":
             request = line.get("msg")
             if not isinstance(request, dict):

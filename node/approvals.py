@@ -11,8 +11,10 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import Address
+from node.core.row_codes import RowDecision
 from node.holds import Holds
 from node.ledger import Ledger
+from node.ledger_rows import said_by
 from node.ports import Bells, Store, Tx
 
 _SECOND_US = 1_000_000
@@ -61,7 +63,7 @@ class Approvals:
         for approval in found:
             if approval.decision is Decision.ONCE:
                 tx.put_approval(replace(approval, decision=Decision.USED))
-                self._ledger.approval_row(tx, approval, "used")
+                self._ledger.approval_row(tx, approval, RowDecision.USED)
         return None
 
     def _find_or_ask(self, tx: Tx, kind: ApprovalKind, session: str, subject: str, words: str) -> Approval:
@@ -99,7 +101,7 @@ class Approvals:
         )
         tx.put_approval(approval)
         tx.prune_approvals(self._limits.approvals_kept)
-        self._ledger.approval_row(tx, approval, "asked")
+        self._ledger.approval_row(tx, approval, RowDecision.ASKED)
         return approval
 
     async def decide(self, wanted: str, decision: Decision) -> Approval:
@@ -126,8 +128,7 @@ class Approvals:
                 expires_us=now + self._limits.approval_once_s * _SECOND_US,
             )
             tx.put_approval(decided)
-            said = "denied" if decision is Decision.DENIED else f"allowed_{decision.value}"
-            self._ledger.approval_row(tx, decided, said)
+            self._ledger.approval_row(tx, decided, said_by(decision))
             return decided, ()
 
         # By the commit itself: whoever asked for this may have gone away meanwhile.

@@ -12,15 +12,23 @@ from typing import NamedTuple
 
 from node.core.approval import ApprovalKind
 from node.core.approval import Decision as Answer
+from node.core.canonical import JsonValue
 from node.core.delegation import Note
 from node.core.effects import Land
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Message
-from node.core.screen import Field, Verdict
+from node.core.refusal_gate import RefusalGate
+from node.core.row_codes import ExtraKey, RowDecision, RowReason, RowRule
+from node.core.screen_credentials import without_credentials
+from node.core.secret_names import check_name
+from node.core.timeline import Scan
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds
 from node.ledger import Ledger
+from node.ledger_rows import NOT_SCREENED
+from node.message_rows import scan_of
 from node.ports import Bells, Reader, Screener, Store, Tx
 from node.ports_work import Approvals, FileStore
 
@@ -56,8 +64,8 @@ class Attachments:
     ) -> None:
         self._screener = screener
         self._holds = Holds(ledger=ledger, limits=limits)
-        # Messages whose files were screened and may land, until they have.
-        self._screened: set[str] = set()
+        # Messages whose files may land, until they have, with what the screen said of the texts in them.
+        self._screened: dict[str, Scan] = {}
         self._store = store
         self._files = files
         self._approvals = approvals
@@ -65,11 +73,29 @@ class Attachments:
         self._ledger = ledger
         self._limits = limits
         self._kicked = asyncio.Event()
+        self._refusals = RefusalGate(limits.refusal_rows_per_minute)
 
     async def stage(self, actor: Address, paths: Sequence[str]) -> tuple[Attachment, ...]:
         """Safe copies of the files; what lies outside the sender's folder needs a person's approval, path by path."""
         if not paths:
             return ()
+        try:
+            return await self._staged(actor, paths)
+        except MeshError as error:
+            if self._refusals.take(error.code, self._ledger.now_us()):
+                await self._store.write(partial(self._note_refused, actor=actor, error=error))
+            raise
+
+    def _note_refused(self, tx: Tx, *, actor: Address, error: MeshError) -> None:
+        extra: dict[ExtraKey, JsonValue] = {}
+        limit, given, name = (error.details.get(key) for key in ("limit", "given", "name"))
+        if isinstance(limit, int) and isinstance(given, int) and isinstance(name, str):
+            extra = {ExtraKey.LIMIT: limit, ExtraKey.SIZE: given, ExtraKey.NAME: name}
+        src = self._ledger.party(tx, actor, None)
+        self._ledger.file_row(tx, RowDecision.REFUSED, (), reason=RowReason(error.code), src=src, extra=extra)
+
+    async def _staged(self, actor: Address, paths: Sequence[str]) -> tuple[Attachment, ...]:
+        _check_paths(paths)
         session = await self._store.read(lambda reader: reader.session(actor.session or ""))
         if session is None:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "Only a session can attach files: it has a folder of its own.")
@@ -79,6 +105,8 @@ class Attachments:
             outside = refused.details.get("outside")
             if refused.code is not ErrorCode.REACH or not isinstance(outside, tuple):
                 raise
+        # Where links lead, and what the person would be asked about.
+        _check_paths(outside)
         wanted = {path: f"Attaching {path}, which is outside the folder of {session.label}," for path in outside}
         await self._approvals.ask(ApprovalKind.OUTSIDE_FILE, session.id, wanted, self._limits.approval_wait_s)
         allowed = (*self._files.inbox(session.id), *outside)
@@ -130,34 +158,43 @@ class Attachments:
             )
             return
         await self._store.write(lambda tx: self._landed(tx, outbox, effect), self._bells.ring)
+        self._screened.pop(message.id, None)
 
     async def _may_land(self, outbox: int, message: Message) -> bool:
         """Screens the texts in its files, once; False when they are not to land now, and then nothing is owed."""
         if message.id in self._screened:
             return True
+        scan = NOT_SCREENED
         if not await self._store.read(lambda reader: _allowed(reader, message)):
-            flagged = await self._flagged(message)
+            flagged, scan = await self._flagged(message)
             if flagged:
                 decided = await self._store.write(
                     lambda tx: self._decide(tx, outbox, message.id, flagged), lambda done: self._bells.ring(done[1])
                 )
                 if not decided[0]:
                     return False
-        self._screened.add(message.id)
+        self._screened[message.id] = scan
         return True
 
-    async def _flagged(self, message: Message) -> list[_Flagged]:
+    async def _flagged(self, message: Message) -> tuple[list[_Flagged], Scan]:
+        """What the screen stops of the texts in a message's files, and what it said of all of them together."""
         flagged: list[_Flagged] = []
+        scan, unread = NOT_SCREENED, False
         async with aclosing(self._files.texts(message.files)) as texts:
             async for name, text in texts:
                 if text is None:
-                    await self._store.write(lambda tx: self._note(tx, message, "files_unscreened", "screened_files"))
+                    await self._store.write(
+                        lambda tx: self._note(tx, message, RowDecision.FILES_UNSCREENED, RowReason.SCREENED_FILES)
+                    )
+                    unread = True
                     continue
                 field = Field(name="file", text=text)
                 verdict = await self._screener.screen((field,))
+                if scan is NOT_SCREENED or verdict.score > scan.score:
+                    scan = scan_of(verdict)
                 if verdict.stops:
-                    flagged.append(_Flagged(name, field, verdict))
-        return flagged
+                    flagged.append(_Flagged(without_credentials(name), field, verdict))
+        return flagged, replace(scan, status="skipped") if unread and not flagged else scan
 
     def _decide(
         self, tx: Tx, outbox: int, message_id: str, flagged: Sequence[_Flagged]
@@ -170,7 +207,7 @@ class Attachments:
         texts = tuple(one.field for one in flagged)
         judged = self._holds.judge_files(tx, message, [one.verdict for one in flagged], texts)
         if not judged.held and not judged.withheld:
-            self._note(tx, message, "files_flagged", judged.policy)
+            self._note(tx, message, RowDecision.FILES_FLAGGED, judged.override, judged.rule)
             return True, ()
         tx.effect_done(outbox)
         if judged.held:
@@ -181,16 +218,24 @@ class Attachments:
         exchange = tx.exchange_with(message)
         return False, (exchange.opener, exchange.worker)
 
-    def _note(self, tx: Tx, message: Message, decision: str, reason: str | None) -> None:
-        self._ledger.outcome(tx, tx.exchange_with(message), message, decision, reason)
+    def _note(
+        self,
+        tx: Tx,
+        message: Message,
+        decision: RowDecision,
+        reason: RowReason | None = None,
+        rule: RowRule | None = None,
+    ) -> None:
+        self._ledger.outcome(tx, tx.exchange_with(message), message, decision, reason, rule)
 
     def _landed(self, tx: Tx, outbox: int, effect: Land) -> tuple[Address, ...]:
-        self._screened.discard(effect.message)
+        # Left there: this may run twice. What has landed is forgotten after the commit.
+        scan = self._screened.get(effect.message)
         tx.effect_done(outbox)
         message = tx.message(effect.message)
         if message is None or message.ladder.landed_us is not None:
             return ()
-        self._ledger.landed(tx, message)
+        self._ledger.landed(tx, message, scan)
         exchange = tx.exchange_with(message)
         return (exchange.opener, exchange.worker)
 
@@ -198,7 +243,7 @@ class Attachments:
         message = tx.message(effect.message)
         now = self._ledger.now_us()
         if message is None:
-            self._screened.discard(effect.message)
+            self._screened.pop(effect.message, None)
             tx.effect_done(outbox)
             return ()
         deadline = message.ladder.recorded_us + self._limits.landing_s * _SECOND_US
@@ -207,10 +252,11 @@ class Attachments:
             tx.put_off(outbox, now + self._limits.tick_s * _SECOND_US)
             return ()
         exchange = tx.exchange_with(message)
-        self._screened.discard(message.id)
+        self._screened.pop(message.id, None)
         tx.effect_done(outbox)
         tx.set_ladder(message.id, replace(message.ladder, gave_up_us=now, held="files"))
-        self._ledger.outcome(tx, exchange, message, "failed", "files")
+        self._ledger.outcome(tx, exchange, message, RowDecision.FAILED, RowReason.FILES)
+        self._ledger.files_row(tx, exchange, message, RowDecision.FAILED, RowReason(error.code))
         text = (
             f"Your {message.kind.value} (message {message.number}) was not delivered: its files could not be put into "
             f"the other side's inbox. {error.message} Attach them again."
@@ -219,6 +265,12 @@ class Attachments:
         # What its opener writes instead needs a reader.
         self._ledger.launch(tx, exchange, message)
         return (exchange.opener, exchange.worker)
+
+
+def _check_paths(paths: Sequence[str]) -> None:
+    """WITHHELD for a path that reads like a credential: names of files are kept, and shown to the person."""
+    for number, path in enumerate(paths, start=1):
+        check_name(f"path of file {number}", path)
 
 
 def _allowed(reader: Reader, message: Message) -> bool:

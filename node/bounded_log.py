@@ -8,7 +8,17 @@ import shutil
 from pathlib import Path
 from typing import TextIO
 
+from node.core.screen_credentials import without_credentials
+
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class _Cleaned(logging.Formatter):
+    """Lines and traces without credentials: what goes wrong is often said with the words of an agent or a peer."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line as it is written."""
+        return without_credentials(super().format(record))
 
 
 class BoundedLog(logging.StreamHandler[TextIO]):
@@ -19,7 +29,7 @@ class BoundedLog(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO, path: Path, most_bytes: int) -> None:
         super().__init__(stream)
-        self.setFormatter(logging.Formatter(FORMAT))
+        self.setFormatter(_Cleaned(FORMAT))
         self._path = path
         self._most_bytes = most_bytes
 

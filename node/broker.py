@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -42,13 +43,16 @@ from node.core.model import (
     Message,
     Status,
 )
+from node.core.redact import Redaction
 from node.core.relay import Origin
-from node.core.screen import Field, Verdict
+from node.core.row_codes import RowDecision, RowReason
+from node.core.secret_names import check_name
 from node.core.text import well_formed
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.holds import Holds, Judged
 from node.ledger import Draft, Ledger, recall
-from node.ledger_rows import side_text
+from node.ledger_rows import shown_text
 from node.openings import Openings
 from node.ports import Bells, Screener, Store, Tx
 from node.ports_work import LaunchPlan
@@ -65,7 +69,7 @@ class _Given:
     actor: Address
     command: Command
     verdict: Verdict
-    shown: str
+    shown: Redaction
     key: str
     message_id: str
     exchange_id: str
@@ -117,13 +121,16 @@ class Broker:
         check_fields(command, self._limits)
         if self._redacts:
             command = without_credentials_in(command)
+        for file in files:
+            # What becomes of the message is of no matter: they are kept as they are.
+            check_name("name of a file", file.name)
         verdict = await self._screener.screen(fields_of(command, files))
         if verdict.credentials:
             # Whatever becomes of the message: what it must not carry is kept nowhere.
             command = without_credentials_in(command)
         body = body_of(command)
         # Redacting a long text takes longer than a commit, and the writer has everybody's commands to do.
-        shown = await asyncio.to_thread(side_text, body) if len(body) > _INLINE_CHARS else side_text(body)
+        shown = await asyncio.to_thread(shown_text, body) if len(body) > _INLINE_CHARS else shown_text(body)
         given = _Given(
             actor=actor,
             command=command,
@@ -142,8 +149,15 @@ class Broker:
     def _ring_ends(self, receipt: Receipt) -> None:
         self._bells.ring((receipt.exchange.opener, receipt.exchange.worker))
 
-    async def note_refusal(self, actor: Address, tool: str, reason: str) -> None:
-        """Writes the row of a refused command; past the limit per minute further ones are not written."""
+    async def note_refusal(self, actor: Address, tool: str, code: ErrorCode) -> None:
+        """Writes the row of a refused command; past the limit per minute further ones are not written.
+
+        While nothing can be written, the store itself bounds these rows and counts the others, so it is told of all.
+        """
+        if code is ErrorCode.AUDIT_UNAVAILABLE:
+            with suppress(MeshError):
+                await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, code))
+            return
         now = self._ledger.now_us()
         # Another node's sessions are its own invention.
         budget = Address(node=actor.node, session=None) if self._ledger.is_far(actor) else actor
@@ -153,7 +167,7 @@ class Broker:
         if len(recent) == recent.maxlen and now - recent[0] < _MINUTE_US:
             return
         recent.append(now)
-        await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, reason))
+        await self._store.write(lambda tx: self._ledger.refusal(tx, actor, tool, code))
 
     def _apply(self, tx: Tx, *, given: _Given) -> Receipt:
         known = tx.command(given.key)
@@ -180,7 +194,7 @@ class Broker:
             if not judged.withheld:
                 tx.put_session(session)
                 tx.put_launch(plan)
-                self._ledger.session_row(tx, session, "reserved")
+                self._ledger.session_row(tx, session, RowDecision.RESERVED)
             if not judged.withheld and not judged.held and not given.files:
                 self._ledger.add_effects(tx, (Launch(session=session.id),))
         elif isinstance(command, Request):
@@ -272,7 +286,7 @@ class Broker:
         opening = tx.opening(exchange.id)
         if opening is not None and opening.ladder.landed_us is not None and opening.ladder.read_us is None:
             tx.mark_read(opening.id, self._ledger.now_us())
-            self._ledger.outcome(tx, exchange, opening, "read", "implied")
+            self._ledger.outcome(tx, exchange, opening, RowDecision.READ, RowReason.IMPLIED)
         return exchange
 
 

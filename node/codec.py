@@ -72,6 +72,7 @@ def status_to_wire(status: NodeStatus) -> pb.StatusResponse:
         agents_connected=status.agents_connected,
         tmux_version=status.tmux_version,
         screen_scores=status.screen_scores,
+        timeline_alarms=[wire_text(words) for words in status.timeline_alarms],
     )
 
 
@@ -94,6 +95,7 @@ def status_from_wire(wire: pb.StatusResponse) -> StatusView:
         agents_connected=wire.agents_connected,
         tmux_version=wire.tmux_version,
         screen_scores=tuple(wire.screen_scores),
+        timeline_alarms=tuple(wire.timeline_alarms),
     )
 
 

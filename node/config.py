@@ -16,6 +16,9 @@ _SECTIONS = frozenset({"identity", "limits", "mesh", "screen", "timeline"})
 _KEYCHAIN = ("auto", "off")
 _CREDENTIALS = ("withhold", "redact")
 _SECOND_SIGNATURES = ("none", "ml-dsa-44")
+_ON_FAILURE = ("refuse", "allow_with_gap")
+_LONGEST_DAYS = 36_500
+_LEAST_BYTES = 16_777_216
 _HIGHEST_PORT = 65_535
 # Where nodes wait for pairing if nobody chose otherwise.
 PAIRING_PORT = 4_355
@@ -53,9 +56,17 @@ class ScreenConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineConfig:
-    """With what checkpoints are signed besides Ed25519: nothing more, or ML-DSA-44."""
+    """With what checkpoints are signed besides Ed25519 (nothing more, or ML-DSA-44), and how long the timeline is kept.
+
+    Rows are kept for `keep_days` and up to `keep_bytes`, the texts beside them for `keep_texts_days`. `on_failure` says
+    what becomes of messages when rows cannot be written in full though the disk can: see docs/timeline-keeping.md.
+    """
 
     second_signature: str = "none"
+    on_failure: str = "refuse"
+    keep_days: int = 90
+    keep_bytes: int = 2_147_483_648
+    keep_texts_days: int = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,11 +109,7 @@ def load(home: Path) -> Config:
         screen=ScreenConfig(
             credentials=_choice(path, "screen", "credentials", _section(path, given, "screen"), _CREDENTIALS)
         ),
-        timeline=TimelineConfig(
-            second_signature=_choice(
-                path, "timeline", "second_signature", _section(path, given, "timeline"), _SECOND_SIGNATURES
-            )
-        ),
+        timeline=_timeline(path, _section(path, given, "timeline")),
     )
 
 
@@ -119,12 +126,38 @@ def _section(path: Path, given: Mapping[str, object], name: str) -> dict[str, ob
 def _choice(path: Path, section: str, name: str, given: Mapping[str, object], choices: Sequence[str]) -> str:
     """The one setting of a section that has no other: one of `choices`, the first when it is not set."""
     _check_known(path, section, given, (name,))
+    return _chosen(path, section, name, given, choices)
+
+
+def _chosen(path: Path, section: str, name: str, given: Mapping[str, object], choices: Sequence[str]) -> str:
     chosen = given.get(name, choices[0])
     for one in choices:
         if chosen == one:
             return one
     allowed = " or ".join(json.dumps(one) for one in choices)
     raise MeshError(ErrorCode.INVALID_ARGUMENT, f"{path}: {name} under [{section}] is {allowed}, not {chosen!r}.")
+
+
+def _timeline(path: Path, given: Mapping[str, object]) -> TimelineConfig:
+    _check_known(path, "timeline", given, TimelineConfig.__dataclass_fields__)
+    defaults = TimelineConfig()
+    return TimelineConfig(
+        second_signature=_chosen(path, "timeline", "second_signature", given, _SECOND_SIGNATURES),
+        on_failure=_chosen(path, "timeline", "on_failure", given, _ON_FAILURE),
+        keep_days=_between(path, given, "keep_days", defaults.keep_days, (1, _LONGEST_DAYS)),
+        keep_bytes=_between(path, given, "keep_bytes", defaults.keep_bytes, (_LEAST_BYTES, 1 << 50)),
+        keep_texts_days=_between(path, given, "keep_texts_days", defaults.keep_texts_days, (1, _LONGEST_DAYS)),
+    )
+
+
+def _between(path: Path, given: Mapping[str, object], name: str, default: int, bounds: tuple[int, int]) -> int:
+    chosen, (least, most) = given.get(name, default), bounds
+    if type(chosen) is int and least <= chosen <= most:
+        return chosen
+    raise MeshError(
+        ErrorCode.INVALID_ARGUMENT,
+        f"{path}: {name} under [timeline] is a whole number from {least} to {most}, not {chosen!r}.",
+    )
 
 
 def _mesh(path: Path, given: Mapping[str, object]) -> MeshConfig:

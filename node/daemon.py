@@ -11,12 +11,13 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from node import config, lock, tunnel_parts
+from node import config, lock, runs, tunnel_parts
 from node.agent_catalogue import AgentClis
 from node.bounded_log import BoundedLog
 from node.core.errors import MeshError
-from node.core.timeline import Row, RowKind
+from node.core.row_codes import ExtraKey, RowDecision, RowReason
 from node.exchanges import People
+from node.ledger import Ledger
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
 from node.local_api_mirror import MirrorApi
@@ -25,7 +26,7 @@ from node.local_api_work import WorkApi
 from node.parts import Parts, build, entropy
 from node.platform import clocks, descriptors, heap, paths
 from node.ports import Tx
-from node.version import SOFTWARE, VERSION
+from node.version import VERSION
 
 _log = logging.getLogger(__name__)
 
@@ -52,11 +53,24 @@ async def _reap(parts: Parts) -> None:
         _log.info("%d calls of an earlier run were given back", given_back)
 
 
+async def _tell_screen(parts: Parts) -> None:
+    """Its weights are read beside the start, so that only then it is known which screen this is."""
+    screen = await parts.screener.scan()
+    try:
+        await parts.store.write(lambda tx: runs.screen_known(tx, parts.ledger, screen))
+    except MeshError as error:
+        _log.warning("the timeline does not say which screen is at work: %s", error.message)
+
+
 async def _archive_due(parts: Parts) -> None:
     due = await parts.store.read(lambda reader: reader.effects("archive", clocks.wall_us(), 32))
     for outbox, effect in due:
         await parts.sessions.archive_by_id(effect.session)
         await parts.store.write(partial(_done, outbox=outbox))
+
+
+def _given_up(tx: Tx, *, ledger: Ledger, count: int) -> None:
+    ledger.file_row(tx, RowDecision.EXPIRED, (), reason=RowReason.UNCLAIMED, extra={ExtraKey.COUNT: count})
 
 
 def _done(tx: Tx, *, outbox: int) -> None:
@@ -65,14 +79,11 @@ def _done(tx: Tx, *, outbox: int) -> None:
 
 async def _tidy(parts: Parts) -> None:
     """Drops old keys, content that peers left unclaimed, and copies of files which no message has any more."""
-    await parts.parcels.sweep()
+    given_up = await parts.parcels.sweep()
+    if given_up:
+        await parts.store.write(partial(_given_up, ledger=parts.ledger, count=given_up))
     await parts.files.sweep(await parts.store.read(lambda reader: reader.file_hashes()))
     await parts.store.write(lambda tx: tx.forget_before(clocks.wall_us() - _KEEP_KEYS_US))
-
-
-async def _lifecycle_row(parts: Parts, decision: str) -> None:
-    row = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision=decision, sw=SOFTWARE)
-    await parts.store.write(lambda tx: tx.append(row))
 
 
 async def serve(home: Path, ready: Callable[[], None]) -> None:
@@ -87,7 +98,7 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, parts.stop)
         tunnel = tunnel_parts.build(parts)
-        await _lifecycle_row(parts, "started")
+        await parts.store.write(lambda tx: runs.begun(tx, parts.ledger))
         try:
             await parts.tmux.forget_unstarted()
         except MeshError as error:
@@ -97,7 +108,13 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
             store=parts.store,
             sessions=parts.sessions,
             people=People(parts.exchanges),
-            timeline=TimelineApi(audit=parts.audit, proofs=parts.proofs),
+            timeline=TimelineApi(
+                audit=parts.audit,
+                exports=parts.exports,
+                proofs=parts.proofs,
+                retention=parts.upkeep.retention,
+                erasures=parts.upkeep.erasures,
+            ),
             overview=parts,
             limits=parts.limits,
             entropy=entropy,
@@ -129,14 +146,19 @@ async def serve(home: Path, ready: Callable[[], None]) -> None:
                 group.create_task(_every(tick, lambda: _archive_due(parts))),
                 group.create_task(_every(tick, parts.hooks.sweep)),
                 group.create_task(_every(_HOUSEKEEPING_S, lambda: _tidy(parts))),
+                group.create_task(_every(_HOUSEKEEPING_S, parts.upkeep.tend)),
                 group.create_task(_reap(parts)),
+                group.create_task(_tell_screen(parts)),
             ]
             ready()
             await parts.stopping.wait()
             for task in work:
                 task.cancel()
-        await _lifecycle_row(parts, "stopped")
-        await parts.checkpoints.sign()
+        try:
+            await parts.store.write(lambda tx: runs.over(tx, parts.ledger))
+            await parts.checkpoints.sign()
+        except MeshError as error:
+            _log.warning("the timeline does not say that the node stopped: %s", error.message)
 
 
 def main(home: Path) -> int:

@@ -20,7 +20,7 @@ from node.core.delegation import Note
 from node.core.errors import ErrorCode, MeshError
 from node.core.escape import escape
 from node.core.limits import Limits
-from node.core.model import AWAITS_APPROVAL, Address, End, Exchange, Message, MessageKind, Status
+from node.core.model import Address, End, Exchange, Message, MessageKind, Status
 from node.core.relay import (
     Forward,
     ForwardResult,
@@ -33,12 +33,14 @@ from node.core.relay import (
     after_status,
     ladder_after,
 )
-from node.core.screen import Field, Verdict
+from node.core.row_codes import RowDecision, RowReason
+from node.core.secret_names import check_name
 from node.core.transfer import check_attachments
+from node.core.verdict import Field, Verdict
 from node.holds import Holds
 from node.labels import host_of
 from node.ledger import Draft, Ledger
-from node.ledger_rows import side_text
+from node.ledger_rows import shown_text
 from node.ports import Bells, Reader, Screener, Store, Tx
 
 _log = logging.getLogger(__name__)
@@ -131,8 +133,9 @@ class Egress:
             ladder = relay.ladder_when_taken(message.ladder, result, now, files=bool(message.files))
             tx.set_ladder(message.id, ladder)
             later = bool(message.files) or ladder.awaits_approval
-            why = AWAITS_APPROVAL if ladder.awaits_approval else None
-            self._ledger.outcome(tx, exchange, message, "recorded_there" if later else "landed", why)
+            why = RowReason.APPROVAL if ladder.awaits_approval else None
+            decision = RowDecision.RECORDED_THERE if later else RowDecision.LANDED
+            self._ledger.outcome(tx, exchange, message, decision, why)
             if result.status is not None:
                 exchange = after_status(exchange, result.status)
                 tx.put_exchange(exchange)
@@ -146,9 +149,9 @@ class Egress:
         tx.set_ladder(
             message.id, replace(message.ladder, gave_up_us=self._ledger.now_us(), held=f"{result.outcome.value} there")
         )
-        code = result.code if result.code in set(ErrorCode) else "unknown"
-        reason = "prompt_injection" if result.outcome is Outcome.WITHHELD else code
-        self._ledger.outcome(tx, exchange, message, result.outcome.value, reason)
+        code = RowReason(result.code) if result.code in set(ErrorCode) else RowReason.UNKNOWN
+        reason = RowReason.PROMPT_INJECTION if result.outcome is Outcome.WITHHELD else code
+        self._ledger.outcome(tx, exchange, message, RowDecision(result.outcome), reason)
         host = host_of(tx, exchange.worker.node)
         said = f" It says: {words}" if words else ""
         what = "withheld by the screen of" if result.outcome is Outcome.WITHHELD else "refused by"
@@ -203,7 +206,7 @@ class Egress:
         ladder = ladder_after(message.ladder, told)
         tx.set_ladder(message.id, ladder)
         if ladder.read_us is not None and message.ladder.read_us is None:
-            self._ledger.outcome(tx, exchange, message, "read")
+            self._ledger.outcome(tx, exchange, message, RowDecision.READ)
         tx.put_exchange(after_status(exchange, told.status))
         return (exchange.opener,)
 
@@ -214,9 +217,11 @@ class Egress:
         try:
             stepped = after_message(exchange, told)
             check_attachments(told.files)
+            for file in told.files:
+                check_name("name of a file", file.name)
         except MeshError as misfit:
             if self._may_say(peer):
-                self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code.value)
+                self._ledger.refusal(tx, exchange.worker, told.kind.value, misfit.code)
             return ()
         reply_to = told.reply_to if told.reply_to and tx.message(told.reply_to) is not None else None
         author, texts = told.author.far, relay.texts_of(told)
@@ -229,7 +234,7 @@ class Egress:
             text=told.text,
             title=told.title,
             reply_to=reply_to,
-            shown=side_text(told.text),
+            shown=shown_text(told.text),
             files=() if judged.withheld else told.files,
         )
         stepped, message = self._holds.write(tx, stepped, draft, judged, texts)
@@ -322,7 +327,7 @@ class Egress:
                 continue
             now = self._ledger.now_us()
             tx.set_ladder(message.id, replace(message.ladder, gave_up_us=now, held="expired"))
-            self._ledger.outcome(tx, exchange, message, "expired", "unreachable")
+            self._ledger.outcome(tx, exchange, message, RowDecision.EXPIRED, RowReason.UNREACHABLE)
             host = host_of(tx, queued.peer)
             hours = self._limits.relay_deadline_s / 3_600
             # Of one that may have been on its way it is not known whether it got there.
@@ -369,7 +374,7 @@ class Egress:
                         gave_up = replace(one.ladder, gave_up_us=self._ledger.now_us(), held="withdrawn")
                         tx.set_ladder(one.id, gave_up)
                 tx.withdraw(exchange.id)
-                self._ledger.outcome(tx, exchange, message, "withdrawn")
+                self._ledger.outcome(tx, exchange, message, RowDecision.WITHDRAWN)
 
         if await self._store.read(called_off):
             await self._store.write(work)

@@ -12,6 +12,7 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Address, End, Exchange, Message
 from node.core.relay import ForwardResult, Outcome, Queued
+from node.core.row_codes import RowDecision, RowReason
 from node.egress import Egress
 from node.labels import host_of
 from node.ledger import Ledger
@@ -55,7 +56,7 @@ class FileEgress:
                     continue
                 await self._store.write(partial(self._not_pushed, queued=queued, error=error), self._bells.ring)
                 continue
-            await self._store.write(partial(_files_crossed, message=message.id))
+            await self._store.write(partial(self._pushed, message=message))
         if later is not None:
             raise later
 
@@ -89,21 +90,27 @@ class FileEgress:
                     partial(self._not_pulled, outbox=outbox, message=message, error=error), self._bells.ring
                 )
                 continue
-            await self._store.write(partial(self._pulled, outbox=outbox, effect=effect))
+            await self._store.write(partial(self._pulled, outbox=outbox, effect=effect, message=message))
             await self._claims.claim(peer, message.files)
             self._bells.ring((exchange.opener,))
         if later is not None:
             raise later
 
-    def _pulled(self, tx: Tx, *, outbox: int, effect: Fetch) -> None:
+    def _pushed(self, tx: Tx, *, message: Message) -> None:
+        tx.files_crossed(message.id)
+        self._ledger.files_row(tx, tx.exchange_with(message), message, RowDecision.PUSHED)
+
+    def _pulled(self, tx: Tx, *, outbox: int, effect: Fetch, message: Message) -> None:
         tx.effect_done(outbox)
+        self._ledger.files_row(tx, tx.exchange_with(message), message, RowDecision.FETCHED)
         tx.add_effect(Land(session=effect.session, message=effect.message), self._ledger.now_us())
 
     def _not_pulled(self, tx: Tx, *, outbox: int, message: Message, error: MeshError) -> tuple[Address, ...]:
         tx.effect_done(outbox)
         exchange = tx.exchange_with(message)
         tx.set_ladder(message.id, replace(message.ladder, gave_up_us=self._ledger.now_us(), held="files"))
-        self._ledger.outcome(tx, exchange, message, "failed", "files")
+        self._ledger.outcome(tx, exchange, message, RowDecision.FAILED, RowReason.FILES)
+        self._ledger.files_row(tx, exchange, message, RowDecision.FAILED, RowReason(error.code))
         host = host_of(tx, exchange.worker.node)
         text = (
             f"A {message.kind.value} came from {host} with files that could not be fetched, so it was not landed. "
@@ -123,7 +130,3 @@ def _exchange(reader: Reader, *, message: Message) -> Exchange:
 
 def _done(tx: Tx, *, outbox: int) -> None:
     tx.effect_done(outbox)
-
-
-def _files_crossed(tx: Tx, *, message: str) -> None:
-    tx.files_crossed(message)

@@ -24,6 +24,7 @@ from node.core.model import (
     SessionStatus,
 )
 from node.core.relay import RemoteSession
+from node.core.secret_names import hashed
 from node.labels import host_of, label_of
 from node.ledger import Ledger, recall
 from node.openings import Openings, mirrored_hosts, note_on_far
@@ -76,7 +77,7 @@ class Exchanges:
             receipt = await self._hand_in(call.actor, command, key, self._ledger.new_id())
             return receipt, await self._wait_for_reply(call, receipt, seconds)
         except MeshError as refused:
-            await self._broker.note_refusal(call.actor, tool_of(command), refused.code.value)
+            await self._broker.note_refusal(call.actor, tool_of(command), refused.code)
             raise
 
     async def _hand_in(self, actor: Address, command: Command, key: str, exchange_id: str) -> Receipt:
@@ -272,9 +273,9 @@ class Exchanges:
     async def send_as_person(self, command: Command, key: str) -> Receipt:
         """Hands in a command of the person."""
         try:
-            return await self._hand_in(self._person, command, f"person/{key}", self._ledger.new_id())
+            return await self._hand_in(self._person, command, f"person/{hashed(key)}", self._ledger.new_id())
         except MeshError as refused:
-            await self._broker.note_refusal(self._person, tool_of(command), refused.code.value)
+            await self._broker.note_refusal(self._person, tool_of(command), refused.code)
             raise
 
     async def wait_as_person(self, exchange: str, seconds: int) -> tuple[Exchange, Arrival]:

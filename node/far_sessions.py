@@ -9,7 +9,7 @@ from node.core.errors import MeshError
 from node.core.model import SessionStatus
 from node.core.policy import clean_nickname
 from node.core.relay import RemoteSession
-from node.core.screen import Field
+from node.core.verdict import Field
 from node.ports import Screener, Tx
 
 
@@ -19,9 +19,9 @@ async def named(screener: Screener, session: RemoteSession) -> RemoteSession:
         session = replace(session, nickname=clean_nickname(session.nickname) if session.nickname else "")
     except MeshError:
         session = replace(session, nickname="")
-    fields = (Field(name="nickname", text=session.nickname), Field(name="title", text=session.title))
-    verdict = await screener.screen(fields)
-    return session if not verdict.stops else replace(session, nickname="", title="")
+    words = {"nickname": session.nickname, "title": session.title, "profile": session.profile}
+    verdict = await screener.screen([Field(name=name, text=text) for name, text in words.items()])
+    return session if not verdict.stops else replace(session, nickname="", title="", profile="")
 
 
 def keep(tx: Tx, peer: str, sessions: Sequence[RemoteSession]) -> int:

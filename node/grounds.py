@@ -15,7 +15,9 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, End, Kind, Session
-from node.core.screen import Field
+from node.core.row_codes import RowDecision, RowEngine
+from node.core.secret_names import check_name
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Reader, Screener, Store, Tx
 from node.ports_work import Approvals, Ground, MergeResult, Trees, Worktree, WorktreeStatus
@@ -64,6 +66,8 @@ class Grounds:
                 f"{folder} is not the working tree of a git repository, so no worktree can be made. Set worktree to "
                 "false, or delegate from inside a repository.",
             )
+        # They are kept, and the person is asked with them.
+        check_name("path of the repository or the name of its branch", str(state.root), state.branch or "")
         if state.unborn:
             raise MeshError(
                 ErrorCode.WRONG_STATE,
@@ -91,15 +95,16 @@ class Grounds:
         except MeshError as error:
             _log.warning("the worktree of session %s stays: %s", session, error.message)
             return
-        await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", "removed", session))
+        await self._store.write(lambda tx: self._ledger.event_row(tx, RowEngine.WORKTREE, RowDecision.REMOVED, session))
 
     def _made(self, tx: Tx, session: str, tree: Worktree) -> None:
         tx.put_tree(session, tree)
-        self._ledger.event_row(tx, "worktree", "created", session)
+        self._ledger.event_row(tx, RowEngine.WORKTREE, RowDecision.CREATED, session)
 
     async def create(self, actor: Address, name: str) -> TreeView:
         """A worktree for the calling session itself, beside the folder it works in."""
         session = await self._session(actor)
+        check_name("name of the worktree", name)
         async with self._speaking(session.id):
             known = await self._store.read(lambda reader: reader.tree(session.id))
             if known is not None and (await self._trees.status(known)).exists:
@@ -141,8 +146,8 @@ class Grounds:
             wanted = {subject: words}
             await self._approvals.ask(ApprovalKind.WORKTREE_MERGE, caller.id, wanted, self._limits.approval_wait_s)
             outcome = await self._trees.merge(found.tree, commit=tip)
-            decision = "merged" if outcome.merged else "conflict"
-            await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", decision, whose))
+            decision = RowDecision.MERGED if outcome.merged else RowDecision.CONFLICT
+            await self._store.write(lambda tx: self._ledger.event_row(tx, RowEngine.WORKTREE, decision, whose))
             state = await self._trees.status(found.tree)
         into, *conflicts = await self._names([outcome.into, *outcome.conflicts], whose)
         shown = replace(outcome, into=into, conflicts=tuple(conflicts))
@@ -186,7 +191,9 @@ class Grounds:
             ) from None
 
     async def _note_withheld(self, whose: str) -> None:
-        await self._store.write(lambda tx: self._ledger.event_row(tx, "worktree", "name_withheld", whose))
+        await self._store.write(
+            lambda tx: self._ledger.event_row(tx, RowEngine.WORKTREE, RowDecision.NAME_WITHHELD, whose)
+        )
 
     async def _withheld(self, *texts: str) -> bool:
         verdict = await self._screener.screen([Field(name="name", text=text) for text in texts])

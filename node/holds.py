@@ -6,8 +6,9 @@ of it lives in memory. The approval has an id of its own: a message's may have b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from node.core import holds, workspace
@@ -28,15 +29,24 @@ from node.core.model import (
     Message,
     MessageKind,
 )
-from node.core.screen import Decision, Field, Verdict
+from node.core.row_codes import RowDecision, RowReason, RowRule
+from node.core.verdict import Decision, Field, Verdict
 from node.core.workspace import ScreenMode
 from node.labels import label_of
-from node.ledger import OPENINGS, Draft, Ledger
+from node.ledger import Draft, Ledger
+from node.ledger_rows import said_by
+from node.message_rows import OPENINGS, reason_of, scan_of
 from node.ports import Reader, Tx
 
 _FULL_ADVICE: Final = (
     "What you ask for needs the approval of the person at the other end, and {most} messages to that session wait for "
     "theirs already. Ask for something that needs none, or try again once they have answered some."
+)
+# Answers that allow a text from now on.
+_LASTING: Final = frozenset({Answer.SESSION, Answer.ALWAYS})
+# Why a text passes that the screen would stop, where it is not for what the person wrote themselves.
+_OVERRIDES: Final[Mapping[RowRule, RowReason]] = MappingProxyType(
+    {RowRule.LOG: RowReason.LOG_ONLY, RowRule.ALLOWED: RowReason.ALLOW_LIST}
 )
 _FAREWELLS: Final = frozenset({MessageKind.CLOSE, MessageKind.CANCEL})
 
@@ -45,7 +55,7 @@ class Judged(NamedTuple):
     """What is done with a text: the screen's verdict with the decision that holds, and the rule that changed it."""
 
     verdict: Verdict
-    policy: str | None
+    rule: RowRule | None
 
     @property
     def withheld(self) -> bool:
@@ -56,6 +66,11 @@ class Judged(NamedTuple):
     def held(self) -> bool:
         """Whether a person is to decide."""
         return self.verdict.decision is Decision.HOLD
+
+    @property
+    def override(self) -> RowReason | None:
+        """By whose word it passes although the screen would stop it; None when it does not, or is stopped."""
+        return None if self.rule is None or self.verdict.stops else _OVERRIDES.get(self.rule, RowReason.PERSON)
 
 
 class Holds:
@@ -92,12 +107,12 @@ class Holds:
         mode = _mode(tx, where.workspace if where is not None else place)
         allowed = self._allowed(tx, kind, to.session or "", holds.text_digest(texts))
         decision = holds.judged(verdict, mode=mode, allowed=allowed, author=author, to_here=to_here)
-        policy = None if decision is verdict.decision else "screen.allowed" if allowed else f"screen.{mode.value}"
+        changed = RowRule.ALLOWED if allowed else RowRule(f"screen.{mode.value}")
         most = self._limits.approvals_pending
         if decision is Decision.HOLD and len(tx.holds_of(to.session or "")) >= most:
             full = replace(verdict, decision=Decision.WITHHOLD, advice=_FULL_ADVICE.format(most=most))
-            return Judged(full, "approvals_pending")
-        return Judged(replace(verdict, decision=decision), policy)
+            return Judged(full, RowRule.APPROVALS_PENDING)
+        return Judged(replace(verdict, decision=decision), None if decision is verdict.decision else changed)
 
     def _allowed(self, tx: Reader, kind: ApprovalKind, session: str, digest: str) -> bool:
         now = self._ledger.now_us()
@@ -110,11 +125,17 @@ class Holds:
         """Writes a judged message, and asks the person about it if it is held."""
         if judged.held and draft.kind in OPENINGS:
             exchange = replace(exchange, reason=OPENING_HELD)
-        draft = replace(draft, verdict=judged.verdict, policy=judged.policy)
+        draft = replace(draft, verdict=judged.verdict, rule=judged.rule)
         exchange, message = self._ledger.write(tx, exchange, draft)
+        self._note_override(tx, exchange, message, judged)
         if judged.held:
             self._ask(tx, exchange, message, ApprovalKind.MESSAGE, judged.verdict, holds.text_digest(texts))
         return exchange, message
+
+    def _note_override(self, tx: Tx, exchange: Exchange, message: Message, judged: Judged) -> None:
+        """What passes although the screen would stop it has a row that says so."""
+        if judged.override is not None:
+            self._ledger.override_row(tx, exchange, message, judged.override, judged.rule, scan_of(judged.verdict))
 
     def stepped(self, before: Exchange, after: Exchange) -> Exchange:
         """`after`, still unknown to its worker if `before` was: also once it is closed."""
@@ -126,7 +147,9 @@ class Holds:
         """What is done with a message of whose files these were flagged, each of which is one of `texts`."""
         exchange, kind = tx.exchange_with(message), ApprovalKind.MESSAGE_FILE
         worst = holds.worst(verdicts)
-        return self.judge(tx, exchange, message.sender, message.author, worst, texts, kind=kind)
+        judged = self.judge(tx, exchange, message.sender, message.author, worst, texts, kind=kind)
+        self._note_override(tx, exchange, message, judged)
+        return judged
 
     def stop_files(self, tx: Tx, message: Message, judged: Judged) -> None:
         """Nobody can be asked about its files: nobody reads it, and who wrote it is told what to do."""
@@ -135,7 +158,9 @@ class Holds:
         text = f"Your {_named(message)} was withheld {why}: nobody read it. {judged.verdict.advice}"
         if self._ledger.is_far(exchange.worker):
             text = f"A {_named(message)} was withheld {why}, and your user is asked about too much already."
-        self._stop(tx, exchange, message, None, ("withheld", holds.reason_of(judged.verdict)), text)
+        reason = reason_of(judged.verdict)
+        self._ledger.files_row(tx, exchange, message, RowDecision.WITHHELD, reason, scan_of(judged.verdict))
+        self._stop(tx, exchange, message, None, (RowDecision.WITHHELD, reason), text)
 
     def hold_files(self, tx: Tx, message: Message, judged: Judged, texts: Sequence[Field], file: str) -> None:
         """A message whose file was flagged waits for a person; its files do not land before."""
@@ -148,7 +173,9 @@ class Holds:
         if message.kind in OPENINGS:
             exchange = replace(exchange, reason=OPENING_HELD)
             tx.put_exchange(exchange)
-        self._ledger.outcome(tx, exchange, message, "held", holds.reason_of(judged.verdict))
+        reason = reason_of(judged.verdict)
+        self._ledger.outcome(tx, exchange, message, RowDecision.HELD, reason)
+        self._ledger.files_row(tx, exchange, message, RowDecision.HELD, reason, scan_of(judged.verdict))
         kind, digest = ApprovalKind.MESSAGE_FILE, holds.text_digest(texts)
         self._ask(tx, exchange, message, kind, judged.verdict, digest, file)
 
@@ -178,7 +205,7 @@ class Holds:
         )
         tx.put_approval(approval)
         tx.prune_approvals(self._limits.approvals_kept)
-        self._ledger.approval_row(tx, approval, "asked")
+        self._ledger.approval_row(tx, approval, RowDecision.ASKED)
 
     # --- the answer --------------------------------------------------------------------------------------------------
 
@@ -198,7 +225,9 @@ class Holds:
         kept = Answer.USED if answer is Answer.ONCE else answer
         decided = replace(approval, decision=kept, decided_us=self._ledger.now_us())
         tx.put_approval(decided)
-        self._ledger.approval_row(tx, approval, "denied" if answer is Answer.DENIED else f"allowed_{answer.value}")
+        self._ledger.approval_row(tx, approval, said_by(answer))
+        if answer in _LASTING:
+            self._ledger.allow_row(tx, approval, answer)
         if message is None or not message.awaits_approval:
             return decided, ()
         exchange = tx.exchange_with(message)
@@ -209,7 +238,8 @@ class Holds:
         return decided, (exchange.opener, exchange.worker)
 
     def _approve(self, tx: Tx, exchange: Exchange, message: Message, kind: ApprovalKind) -> None:
-        self._ledger.outcome(tx, exchange, message, "approved", kind.value)
+        self._ledger.outcome(tx, exchange, message, RowDecision.APPROVED, RowReason(kind))
+        self._ledger.override_row(tx, exchange, message, RowReason.PERSON)
         exchange = replace(exchange, changed_us=self._ledger.now_us())
         tx.put_exchange(exchange)
         if exchange.reason == OPENING_HELD and message.kind not in OPENINGS:
@@ -224,7 +254,7 @@ class Holds:
             for behind in tx.messages(exchange.id):
                 if behind.awaits_approval and behind.recipient is End.WORKER and not _asked(tx, behind):
                     self._ledger.release(tx, exchange, behind)
-                    self._ledger.outcome(tx, exchange, behind, "released", "opening")
+                    self._ledger.outcome(tx, exchange, behind, RowDecision.RELEASED, RowReason.OPENING)
 
     def _open(self, tx: Tx, exchange: Exchange, opening: Message) -> Exchange:
         """The worker may know of the exchange; a delegate is started, if no files are to land first."""
@@ -240,7 +270,7 @@ class Holds:
         text += "Do not send it again."
         if self._ledger.is_far(exchange.worker):
             text = f"A {_named(message)} was refused by your user: {why}. You are not shown it; go on without it."
-        self._stop(tx, exchange, message, REFUSED_BY_PERSON, (REFUSED_BY_PERSON, kind.value), text)
+        self._stop(tx, exchange, message, REFUSED_BY_PERSON, (RowDecision.REFUSED_BY_PERSON, RowReason(kind)), text)
 
     def _stop(
         self,
@@ -248,7 +278,7 @@ class Holds:
         exchange: Exchange,
         message: Message,
         held: str | None,
-        outcome: tuple[str, str | None],
+        outcome: tuple[RowDecision, RowReason | None],
         text: str,
     ) -> None:
         """Nobody reads it, what its recording had changed is undone, and who wrote it is told."""
@@ -292,11 +322,11 @@ class Holds:
     def _withdraw(self, tx: Tx, exchange: Exchange, message: Message) -> None:
         now = self._ledger.now_us()
         tx.set_ladder(message.id, replace(message.ladder, held=WITHDRAWN, gave_up_us=now))
-        self._ledger.outcome(tx, exchange, message, "withdrawn")
+        self._ledger.outcome(tx, exchange, message, RowDecision.WITHDRAWN)
         for approval in tx.approvals_for(message.id):
             if approval.decision is Answer.PENDING:
                 tx.put_approval(replace(approval, decision=Answer.EXPIRED, decided_us=now))
-                self._ledger.approval_row(tx, approval, "withdrawn")
+                self._ledger.approval_row(tx, approval, RowDecision.WITHDRAWN)
 
 
 def _named(message: Message) -> str:

@@ -19,9 +19,11 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, Blocked, Exchange, SessionStatus, Status
+from node.core.row_codes import RowDecision
 from node.core.transfer import Attachment
 from node.labels import label_of
-from node.ledger import OPENINGS, Ledger
+from node.ledger import Ledger
+from node.message_rows import OPENINGS
 from node.ports import Reader, Store, Tx
 
 Place = Callable[[str, str, Attachment], str]
@@ -177,7 +179,7 @@ class Inbox:
         for message in tx.leased(call):
             exchange = tx.exchange_with(message)
             tx.mark_read(message.id, self._ledger.now_us())
-            self._ledger.outcome(tx, exchange, message, "read")
+            self._ledger.outcome(tx, exchange, message, RowDecision.READ)
             if message.kind in OPENINGS:
                 exchange = self._begin(tx, exchange)
             changed += [exchange.opener, exchange.worker]

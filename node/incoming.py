@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from node.core.relay import Incoming, Item, texts_of
-from node.core.screen import Verdict
 from node.core.screen_credentials import all_without_credentials
+from node.core.verdict import Verdict
 from node.ports import Screener
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from node.changes import Changes
 from node.core import relay
+from node.core.canonical import MAX_INT
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
@@ -28,9 +29,12 @@ from node.core.model import (
     Status,
 )
 from node.core.policy import clean_nickname
+from node.core.refusal_gate import RefusalGate
 from node.core.relay import Forward, ForwardResult, Incoming, Item, News, Origin, Outcome, RemoteSession
-from node.core.screen import Field
+from node.core.row_codes import RowDecision, RowReason
+from node.core.timeline import Party
 from node.core.transfer import Attachment, check_attachments
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Bells, Broker, Reader, Screener, Store, Tx
 from node.ports_files import Claims
@@ -40,6 +44,9 @@ _MINUTE_US: Final = 60_000_000
 _TITLE_CHARS: Final = 60
 # Refusals that another try may not get.
 _MAY_PASS: Final = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.AUDIT_UNAVAILABLE, ErrorCode.SCANNER_UNAVAILABLE})
+
+# Refusals of content of which another try comes to nothing else.
+_FOR_GOOD: Final = frozenset({ErrorCode.TAMPERED, ErrorCode.LIMIT})
 
 
 class Ingress:
@@ -67,6 +74,7 @@ class Ingress:
         self._limits = limits
         self._queued = Changes()
         self._taken: dict[str, deque[tuple[int, int]]] = {}
+        self._gate = RefusalGate(limits.refusal_rows_per_minute)
 
     def committed(self) -> None:
         """Something may wait for another node."""
@@ -120,7 +128,7 @@ class Ingress:
             if (refused.code in _MAY_PASS and "session" not in refused.details) or refused.details.get("passes"):
                 return _result(forward, Outcome.LATER)
             try:
-                await self._broker.note_refusal(actor, forward.kind.value, refused.code.value)
+                await self._broker.note_refusal(actor, forward.kind.value, refused.code)
             except MeshError:
                 # What cannot be written now is not decided now either.
                 return _result(forward, Outcome.LATER)
@@ -227,7 +235,7 @@ class Ingress:
                 if message is not None and message.ladder.landed_us is None:
                     exchange = tx.exchange_with(message)
                     tx.set_ladder(message.id, replace(message.ladder, landed_us=self._ledger.now_us(), held=None))
-                    self._ledger.outcome(tx, exchange, message, "landed")
+                    self._ledger.outcome(tx, exchange, message, RowDecision.LANDED)
                     told.append(exchange.worker)
             return tuple(told)
 
@@ -255,6 +263,20 @@ class Ingress:
     def may_request(self, peer: str) -> bool:
         """Whether that peer may ask, and so bring files. Implements ports_files.FileGround."""
         return any(one.id == peer and Grant.REQUEST in one.given for one in self._trust.peers())
+
+    async def came(self, peer: str, content: Attachment, refused: ErrorCode | None = None) -> None:
+        """A row for content that lies in the quarantine, or that would not be taken; the latter are limited in rate."""
+        if refused is not None:
+            if refused not in _FOR_GOOD or not self._gate.take(refused, self._ledger.now_us()):
+                return
+            # As large as it says it is, and a row can say.
+            content = replace(content, size=min(content.size, MAX_INT))
+        decision = RowDecision.QUARANTINED if refused is None else RowDecision.REFUSED
+        reason = RowReason(refused) if refused is not None else None
+        src, dst = Party(node=peer), Party(node=self._ledger.node)
+        await self._store.write(
+            lambda tx: self._ledger.file_row(tx, decision, (content,), reason=reason, src=src, dst=dst)
+        )
 
     async def may_pull(self, peer: str, message: str, sha256: str) -> Attachment | None:
         """The file of a message to that peer, in an exchange that it opened; None for any other."""

@@ -20,6 +20,9 @@ from node.core.ids import short
 from node.core.limits import Limits
 from node.core.model import Address, AgentState, End, Exchange, Session, SessionStatus
 from node.core.prompt import PaneRef
+from node.core.row_codes import RowDecision
+from node.core.screen_credentials import without_credentials
+from node.core.secret_names import shown_command
 from node.core.workspace import DriverKind, name_key
 from node.equipment import SESSION_VARIABLE, Equipment, Seat
 from node.ledger import Ledger
@@ -95,13 +98,14 @@ class Launcher:
             command.tool or delegator.profile, env, asked=command.tool, elsewhere=place.driver is DriverKind.COMMAND
         )
         wanted = await self._grounds.check(delegator.cwd, wanted=command.worktree, session=delegator.id)
-        name = command.nickname or command.title.strip() or policy.derive_title(command.brief)
+        # It becomes a branch and a folder, before the screen has seen the rest.
+        called = command.nickname or command.title.strip() or policy.derive_title(command.brief)
         return LaunchPlan(
             session=session_id,
             profile=adapter.name,
             workspace=place.name,
             cwd=delegator.cwd,
-            worktree=name if wanted else "",
+            worktree=without_credentials(called) if wanted else "",
         )
 
     def _adapter(self, tool: str, env: Mapping[str, str], *, asked: str, elsewhere: bool) -> Adapter:
@@ -202,7 +206,7 @@ class Launcher:
                 await self._grounds.clear(session.id)
             await self._store.write(partial(self._failed, session_id=session.id, why=why), self._wake)
             return
-        await self._record(session, pane, "started")
+        await self._record(session, pane, RowDecision.STARTED)
 
     async def _resume(self, session: Session) -> None:
         """Resumes by the recorded conversation; without one, or when that fails, starts afresh and says so."""
@@ -216,7 +220,7 @@ class Launcher:
             text = f"{session.label}'s agent has ended and could not be started again: {why}"
             await self._tell_openers(session, text)
             return
-        if await self._record(session, pane, "started_fresh"):
+        if await self._record(session, pane, RowDecision.STARTED_FRESH):
             await self._tell_openers(
                 session,
                 f"{session.label}'s agent had ended and its conversation could not be resumed, so a fresh one was "
@@ -230,7 +234,7 @@ class Launcher:
         except (MeshError, OSError) as error:
             _log.warning("session %s could not be resumed: %s", session.id, error)
             return False
-        if not await self._record(session, pane, "resumed") or pane is None:
+        if not await self._record(session, pane, RowDecision.RESUMED) or pane is None:
             return True
         # One that tells nothing by hooks would leave us looking for as long as it is allowed to; it is believed.
         if not adapter_named(session.profile).hooks.events or await self._stays(session.id, pane):
@@ -287,7 +291,7 @@ class Launcher:
         intent = _Intent(
             cwd=session.cwd,
             branch=session.branch,
-            argv=launched.argv,
+            argv=shown_command(launched.argv),
             conversation=conversation or launched.conversation,
         )
         if not await self._store.write(lambda tx: _intend(tx, session.id, intent)):
@@ -310,7 +314,7 @@ class Launcher:
                 return pane
         return None
 
-    async def _record(self, session: Session, pane: PaneRef | None, decision: str) -> bool:
+    async def _record(self, session: Session, pane: PaneRef | None, decision: RowDecision) -> bool:
         """Whether the session runs now. One that was put away while it was started ends again."""
         if pane is None:
             return False
@@ -321,7 +325,7 @@ class Launcher:
             await self._terminals.kill(pane)
         return started is not None
 
-    def _started(self, tx: Tx, session_id: str, pane: PaneRef, decision: str) -> tuple[Exchange, ...] | None:
+    def _started(self, tx: Tx, session_id: str, pane: PaneRef, decision: RowDecision) -> tuple[Exchange, ...] | None:
         before = tx.session(session_id)
         if not _wanted(before):
             return None
@@ -346,7 +350,7 @@ class Launcher:
         ended = replace(before, status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
         tx.put_session(ended)
         tx.drop_launch(session_id)
-        self._ledger.session_row(tx, ended, "launch_failed")
+        self._ledger.session_row(tx, ended, RowDecision.LAUNCH_FAILED)
         return self._lifecycle.launch_failed(tx, session_id, why)
 
     def _wake(self, changed: tuple[Exchange, ...]) -> None:
@@ -390,9 +394,6 @@ def _intend(tx: Tx, session_id: str, intent: _Intent) -> bool:
     session = tx.session(session_id)
     if not _wanted(session):
         return False
-    tx.put_session(
-        replace(
-            session, cwd=intent.cwd, branch=intent.branch, argv=intent.argv, conversation=intent.conversation
-        )
-    )  # fmt: skip
+    now = replace(session, cwd=intent.cwd, branch=intent.branch, argv=intent.argv, conversation=intent.conversation)
+    tx.put_session(now)
     return True

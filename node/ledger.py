@@ -27,13 +27,14 @@ from node.core.model import (
     MessageKind,
     SessionStatus,
 )
-from node.core.screen import Decision, Verdict
-from node.core.timeline import Content, Party, Row, RowKind, Scan
+from node.core.redact import Redaction
+from node.core.row_codes import RowDecision, RowReason, RowRule
+from node.core.timeline import Scan
 from node.core.transfer import Attachment
-from node.labels import label_of
-from node.ledger_rows import LedgerRows, engine_of, side_text, texts_of
+from node.core.verdict import Decision, Verdict
+from node.ledger_rows import shown_text
+from node.message_rows import OPENINGS, Judgement, MessageRows
 from node.ports import Clock, Entropy, Reader, Tx
-from node.version import SOFTWARE
 
 NOTICE_GRACE_US = 1_000_000
 """A waiting call takes a message at once; only what nobody took by then is worth a notice."""
@@ -44,7 +45,7 @@ class Draft:
     """A message about to be written; the ledger gives it its number and times.
 
     `shown` is what the timeline shows of its text, for one that is too long to be redacted while it is written.
-    `policy` is a code of the rule by which the screen's word was not followed.
+    `rule` is the one by which the screen's word was not followed.
     """
 
     id: str
@@ -55,12 +56,12 @@ class Draft:
     title: str = ""
     reply_to: str | None = None
     verdict: Verdict | None = None
-    shown: str | None = None
+    shown: Redaction | None = None
     files: tuple[Attachment, ...] = ()
-    policy: str | None = None
+    rule: RowRule | None = None
 
 
-class Ledger(LedgerRows):
+class Ledger(MessageRows):
     """Writes messages with their timeline rows, and what is owed for them."""
 
     def __init__(
@@ -71,8 +72,9 @@ class Ledger(LedgerRows):
         entropy: Entropy,
         limits: Limits,
         resumable: frozenset[str] = frozenset(),
+        policy: str | None = None,
     ) -> None:
-        super().__init__(node)
+        super().__init__(node, entropy, policy)
         self.resumable = resumable
         self._clock = clock
         self._entropy = entropy
@@ -121,9 +123,8 @@ class Ledger(LedgerRows):
         exchange = replace(exchange, next_number=exchange.next_number + 1, changed_us=now)
         tx.put_exchange(exchange)
         tx.add_message(message, to)
-        shown = side_text(draft.text) if draft.shown is None else draft.shown
-        side = self._side(tx, exchange, message, "" if withheld or held else shown)
-        tx.append(replace(self._row(tx, exchange, message, draft.verdict), policy=draft.policy), side)
+        judged = Judgement(verdict=draft.verdict, rule=draft.rule, shown=draft.shown or shown_text(draft.text))
+        self.message_row(tx, exchange, message, judged)
         if not withheld and not waits:
             self._owe(tx, exchange, message)
         return exchange, message
@@ -165,11 +166,7 @@ class Ledger(LedgerRows):
             asked = tx.opening(exchange.id)
         if asked is not None:
             tx.set_ladder(asked.id, replace(asked.ladder, answered_us=self.now_us()))
-            self.outcome(tx, exchange, asked, "answered")
-
-    def is_far(self, address: Address) -> bool:
-        """Whether that end is on another node."""
-        return address.node != self.node
+            self.outcome(tx, exchange, asked, RowDecision.ANSWERED)
 
     def wake(self, tx: Tx, session_id: str, messages: Sequence[Message]) -> None:
         """An agent that ended is started again for these, if they are worth it and the node knows how.
@@ -195,16 +192,20 @@ class Ledger(LedgerRows):
             tx.drop_notices(message.id)
             if address.session is not None:
                 self.owe_notice(tx, message, address.session, quiet=False)
-            self.outcome(tx, exchange, message, "given_back")
+            self.outcome(tx, exchange, message, RowDecision.GIVEN_BACK)
             given.append((message, address))
         return tuple(given)
 
-    def landed(self, tx: Tx, message: Message) -> Message:
-        """The files of a message are in its reader's inbox: it can be read, and is worth a notice."""
+    def landed(self, tx: Tx, message: Message, scan: Scan | None = None) -> Message:
+        """The files of a message are in its reader's inbox: it can be read, and is worth a notice.
+
+        `scan` is what the screen said of the texts in them.
+        """
         exchange = tx.exchange_with(message)
         message = replace(message, ladder=replace(message.ladder, landed_us=self.now_us(), held=None))
         tx.set_ladder(message.id, message.ladder)
-        self.outcome(tx, exchange, message, "landed")
+        self.outcome(tx, exchange, message, RowDecision.LANDED)
+        self.files_row(tx, exchange, message, RowDecision.LANDED, scan=scan)
         to = exchange.address(message.recipient)
         if to.session is not None:
             self.owe_notice(tx, message, to.session, quiet=message.kind in _QUIET)
@@ -242,82 +243,23 @@ class Ledger(LedgerRows):
         for effect in effects:
             tx.add_effect(effect, self.now_us())
 
-    def outcome(self, tx: Tx, exchange: Exchange, message: Message, decision: str, reason: str | None = None) -> None:
+    def outcome(
+        self,
+        tx: Tx,
+        exchange: Exchange,
+        message: Message,
+        decision: RowDecision,
+        reason: RowReason | None = None,
+        rule: RowRule | None = None,
+    ) -> None:
         """The row that tells what became of a message after its decision row; its far sender is to learn of it."""
         sender = exchange.address(message.sender)
         if self.is_far(sender) and sender.node == exchange.opener.node:
             tx.queue(sender.node, exchange.id, message.id, self.now_us(), forward=False, progress=True, files=False)
-        tx.append(
-            Row(
-                row=RowKind.OUTCOME,
-                engine=engine_of(exchange.kind),
-                decision=decision,
-                reason=reason,
-                sw=SOFTWARE,
-                msg=message.id,
-                conv=exchange.id,
-                kind=message.kind.value,
-                leg=self._leg(exchange, message),
-                dst=self.party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
-            )
-        )
-
-    def _row(self, tx: Reader, exchange: Exchange, message: Message, verdict: Verdict | None) -> Row:
-        kind = exchange.kind
-        decided, reason = _decision(message, verdict)
-        return Row(
-            row=RowKind.MESSAGE,
-            engine=engine_of(kind),
-            decision=decided,
-            reason=reason,
-            sw=SOFTWARE,
-            msg=message.id,
-            conv=exchange.id,
-            parent=exchange.parent,
-            root=exchange.root,
-            depth=exchange.depth,
-            kind=message.kind.value,
-            leg=self._leg(exchange, message),
-            src=self._sender(tx, exchange, message),
-            dst=self.party(tx, exchange.address(message.recipient), _role(message.recipient, exchange)),
-            content=Content(
-                bytes=len(message.text.encode("utf-8")),
-                chars=len(message.text),
-                files=tuple((file.sha256, file.size) for file in message.files),
-            ),
-            scan=_scan(verdict),
-        )
-
-    def _leg(self, exchange: Exchange, message: Message) -> str:
-        if self.is_far(exchange.address(message.recipient)):
-            return "egress"
-        far = self.is_far(exchange.address(message.sender)) and message.author is not Author.NODE
-        return "ingress" if far else "local"
-
-    def _sender(self, tx: Reader, exchange: Exchange, message: Message) -> Party:
-        sender = exchange.address(message.sender)
-        if message.author is Author.SESSION:
-            return self.party(tx, sender, _role(message.sender, exchange))
-        if message.author in {Author.FAR_NODE, Author.FAR_PERSON}:
-            return Party(node=sender.node, role=message.author.value.removeprefix("far_"))
-        return Party(node=self.node, role=message.author.value)
-
-    def _side(self, tx: Reader, exchange: Exchange, message: Message, shown: str) -> tuple[tuple[str, str], ...]:
-        # What nobody may read is not to be read from the rows of what is said about it.
-        hidden = exchange.reason in _UNHEARD and message.kind not in OPENINGS
-        texts = texts_of(
-            title=message.title or ("" if hidden else exchange.title),
-            snippet=message.snippet,
-            sender=label_of(tx, exchange.address(message.sender), message.author),
-            recipient=label_of(tx, exchange.address(message.recipient), Author.SESSION),
-        )
-        return (*texts, ("preview", shown)) if shown else texts
+        self.outcome_row(tx, exchange, message, decision, reason, rule)
 
 
 _QUIET = frozenset({MessageKind.REPORT, MessageKind.CLOSE})
-OPENINGS = frozenset({MessageKind.BRIEF, MessageKind.REQUEST})
-# Reasons of exchanges whose title their workers may not know.
-_UNHEARD = frozenset({OPENING_HELD, "withheld"})
 # What an agent that ended is started again for. Nobody is for a farewell, which would bring a closed delegate back, nor
 # for progress or a word of the node's own, of which some come when whole families of agents end.
 _WORTH_WAKING = frozenset(MessageKind) - _QUIET - {MessageKind.CANCEL, MessageKind.NOTE}
@@ -328,11 +270,6 @@ def crossing(sender: End) -> frozenset[MessageKind]:
     return relay.FORWARDED if sender is End.OPENER else relay.ITEMS
 
 
-def _role(end: End, exchange: Exchange) -> str:
-    """The end's word as a code, which has no blanks."""
-    return end.role(exchange.kind).replace(" ", "_")
-
-
 def recall(reader: Reader, known: tuple[str, str]) -> Receipt:
     """The first result of a command done before, as it stands now."""
     exchange, message = reader.exchange(known[0]), reader.message(known[1])
@@ -341,33 +278,11 @@ def recall(reader: Reader, known: tuple[str, str]) -> Receipt:
     return Receipt(exchange=exchange, message=message, repeated=True)
 
 
-def _decision(message: Message, verdict: Verdict | None) -> tuple[str, str | None]:
-    """A message's decision and its reason, as codes."""
-    if message.withheld:
-        return "withheld", holds.INJECTION if verdict is None else holds.reason_of(verdict)
-    if message.awaits_approval:
-        # What waits behind an opening was not found to be anything.
-        return "held", holds.reason_of(verdict) if message.ladder.screened == Decision.HOLD and verdict else "opening"
-    return "relayed", None
-
-
 def _advice(verdict: Verdict | None) -> str:
     """What the sender of a withheld message is to do; of a held one, what it does."""
     if verdict is None or not verdict.stops:
         return ""
     return verdict.advice if verdict.decision is Decision.WITHHOLD else holds.asks_words(verdict)
-
-
-def _scan(verdict: Verdict | None) -> Scan | None:
-    if verdict is None:
-        return None
-    return Scan(
-        engine=verdict.engine,
-        version=verdict.version,
-        status="clean" if verdict.decision is Decision.RELAY else "flagged",
-        score=verdict.score,
-        rules=tuple(sorted({finding.rule for finding in verdict.findings})),
-    )
 
 
 def _proven(tx: Tx, message: Message) -> bool:

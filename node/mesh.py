@@ -240,7 +240,9 @@ class Mesh:
 
     async def rotate(self) -> IdentityView:
         """A new key, signed by the one in use; it counts when the node starts again."""
-        return _identity_view(await asyncio.to_thread(self._rotated, self._clock.wall_us()))
+        generations = await asyncio.to_thread(self._rotated, self._clock.wall_us())
+        await self.peers.own_key_made(generations[-2].node_id, generations[-1].node_id)
+        return _identity_view(generations)
 
     def _rotated(self, now_us: int) -> Sequence[Identity]:
         keep, vault = self._limits.former_keys, self._vault

@@ -17,6 +17,7 @@ from node.core.limits import Limits
 from node.core.mesh import Link, Peer
 from node.core.mirror import Mirror
 from node.core.node_id import show
+from node.core.row_codes import RowDecision, RowEngine, RowReason
 from node.core.views_mirror import MirrorView
 from node.ledger import Ledger
 from node.ports import Store, Tx
@@ -56,6 +57,7 @@ class Mirrors:
         self._ledger = ledger
         self._limits = limits
         self._mirrors: dict[str, Mirror] = {}
+        self._said: dict[str, ErrorCode] = {}
         self._changes = changes.Changes()
 
     async def load(self) -> None:
@@ -117,7 +119,7 @@ class Mirrors:
                 )
             added = Mirror(peer=peer.id, paused=False, added_us=self._ledger.now_us())
             tx.put_mirror(added)
-            self._ledger.peer_row(tx, peer, "mirror", "added")
+            self._ledger.peer_row(tx, peer, RowEngine.MIRROR, RowDecision.ADDED)
             return _Change(peer=peer.id, mirror=added)
 
         return self._view(peer, await self._commit(work))
@@ -128,7 +130,7 @@ class Mirrors:
 
         def work(tx: Tx) -> _Change:
             if tx.remove_mirror(peer.id):
-                self._ledger.peer_row(tx, peer, "mirror", "removed")
+                self._ledger.peer_row(tx, peer, RowEngine.MIRROR, RowDecision.REMOVED)
             return _Change(peer=peer.id, mirror=None)
 
         await self._store.write(work, self._apply)
@@ -145,10 +147,24 @@ class Mirrors:
             changed = replace(known, paused=paused)
             if changed != known:
                 tx.put_mirror(changed)
-                self._ledger.peer_row(tx, peer, "mirror", "paused" if paused else "resumed")
+                decision = RowDecision.PAUSED if paused else RowDecision.RESUMED
+                self._ledger.peer_row(tx, peer, RowEngine.MIRROR, decision)
             return _Change(peer=peer.id, mirror=changed)
 
         return self._view(peer, await self._commit(work))
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        """The server does not let this node mirror it: a row, once until it does or says something else."""
+        peer = next((one for one in self._book.peers() if one.id == peer_id), None)
+        if peer is None or self._said.get(peer_id) is code:
+            return
+        self._said[peer_id] = code
+        engine, decision, reason = RowEngine.MIRROR, RowDecision.LINK_REFUSED, RowReason(code)
+        await self._store.write(lambda tx: self._ledger.peer_row(tx, peer, engine, decision, reason=reason))
+
+    def let_in(self, peer_id: str) -> None:
+        """It does, now."""
+        self._said.pop(peer_id, None)
 
     async def _commit(self, work: Callable[[Tx], _Change]) -> Mirror:
         done = await self._store.write(work, self._apply)

@@ -18,6 +18,7 @@ from node.core.errors import MeshError
 from node.core.limits import Limits
 from node.core.model import Address, Exchange, Message, MessageKind, Session, SessionStatus
 from node.core.prompt import HeldReason, PaneRef, Typed
+from node.core.row_codes import RowDecision, RowReason
 from node.ledger import NOTICE_GRACE_US, Ledger
 from node.ports import Bells, Owed, Store, Tx
 
@@ -184,7 +185,7 @@ class Notices:
                 ladder = replace(message.ladder, notices=message.ladder.notices + 1, held=None, confirmed_us=now)
                 tx.set_ladder(message.id, ladder)
                 tx.put_off(owed.outbox, now + self._limits.notice_again_s * _SECOND_US)
-                self._ledger.outcome(tx, exchange, message, "noticed")
+                self._ledger.outcome(tx, exchange, message, RowDecision.NOTICED)
                 if ladder.read_us is not None:
                     tx.effect_done(owed.outbox)
             elif message.ladder.read_us is not None:
@@ -192,7 +193,7 @@ class Notices:
             else:
                 if message.ladder.held != typed.held.value:
                     tx.set_ladder(message.id, replace(message.ladder, held=typed.held.value))
-                    self._ledger.outcome(tx, exchange, message, "held", typed.held.value)
+                    self._ledger.outcome(tx, exchange, message, RowDecision.HELD, RowReason(typed.held))
                 if now - message.ladder.recorded_us > self._limits.notice_held_s * _SECOND_US:
                     told += self._tell_held(tx, exchange, message, typed.held)
                 unproven = typed.held in _MAYBE_ENTERED
@@ -231,7 +232,7 @@ class Notices:
             if message is None or exchange is None:
                 continue
             tx.set_ladder(message.id, replace(message.ladder, gave_up_us=self._ledger.now_us()))
-            self._ledger.outcome(tx, exchange, message, "gave_up", "unread")
+            self._ledger.outcome(tx, exchange, message, RowDecision.GAVE_UP, RowReason.UNREAD)
             if _worth_telling(exchange, message):
                 self._ledger.write_notes(tx, exchange, (self._told(message),))
                 told.append(exchange.address(message.sender))

@@ -17,16 +17,18 @@ from node.core.pairing_events import Agreed, CodeTyped, Declined, Input, Other
 from node.core.pairing_gate import PairingGate, at, ended, opened, started
 from node.core.pairing_messages import NONCE_BYTES, Reason, Role
 from node.core.pairing_run import Introduction, Step, dial, dial_with_code, wait, wait_with_code
-from node.core.timeline import Party, Row, RowKind
+from node.core.row_codes import RowDecision, RowReason, RowSubject
 from node.core.trust import parse_address
 from node.core.views_mesh import PairingEvent, PairingStep
 from node.ledger import Ledger
 from node.pairing_play import PairingPlay
 from node.ports import Clock, Entropy, Store, Tx
 from node.ports_mesh import PairingNet, PairingWire, PairingWish, Pake, PakeRun, Signer, Trust
-from node.version import SOFTWARE
 
 _log = logging.getLogger(__name__)
+
+WriteRow = Callable[[Tx], None]
+"""Writes a row, as part of a transaction."""
 
 MADE_CODE_DIGITS: Final = 8
 GATE: Final = "pairing_gate"
@@ -100,8 +102,8 @@ class PairingDesk:
         current = self._current = _Current(id=self._ledger.new_id())
         role = Role.DIALER if wish.target else Role.WAITER
         try:
-            await self._gate(self._cut_off, self._row("failed", None, "interrupted"))
-            await self._gate(lambda gate, now: opened(gate, now, self._limits), self._row("began", role))
+            await self._gate(self._cut_off, self._row(RowDecision.FAILED, None, RowReason.INTERRUPTED))
+            await self._gate(lambda gate, now: opened(gate, now, self._limits), self._row(RowDecision.BEGAN, role))
             async with asyncio.TaskGroup() as group:
                 task = group.create_task(self._conduct(wish, role, current))
                 try:
@@ -247,7 +249,9 @@ class PairingDesk:
 
     # --- what lasts --------------------------------------------------------------------------------------------------
 
-    async def _gate(self, change: Callable[[PairingGate, int], PairingGate | None], row: Row | None = None) -> None:
+    async def _gate(
+        self, change: Callable[[PairingGate, int], PairingGate | None], row: WriteRow | None = None
+    ) -> None:
         """Changes the gate, durably and with the row about it; what `change` refuses is not done, None is no change."""
         now = self._clock.wall_us()
 
@@ -264,7 +268,7 @@ class PairingDesk:
             if changed is not None:
                 tx.put_mesh_state(GATE, _to_json(changed))
                 if row is not None:
-                    tx.append(row)
+                    row(tx)
             return None
 
         refusal = await self._store.write(work)
@@ -275,21 +279,19 @@ class PairingDesk:
         """The end of a run that is on disk as under way, though none is: a crash hid what was tried in it."""
         return ended(gate, now_us, self._limits, paired=False, burned=True) if gate.running else None
 
-    def _row(self, decision: str, role: Role | None, reason: str | None = None) -> Row:
-        kind = role.value if role is not None else None
-        return Row(
-            row=RowKind.POLICY, engine="pairing", decision=decision, reason=reason, kind=kind, sw=SOFTWARE,
-            src=Party(node=self._ledger.node, role="person"),
-        )  # fmt: skip
+    def _row(self, decision: RowDecision, role: Role | None, reason: RowReason | None = None) -> WriteRow:
+        end = RowSubject(role) if role is not None else None
+        return lambda tx: self._ledger.pairing_row(tx, decision, end, reason)
 
     async def _settle(self, role: Role, play: PairingPlay | None, reason: str) -> None:
         """The end of a run: the gate knows, and so does the timeline. `reason` is of a run that knows none itself."""
         paired, burned = (play.paired, play.burned) if play is not None else (False, False)
         if play is not None and play.reason is not None:
             reason = play.reason
+        why = RowReason(reason) if reason in set(RowReason) else RowReason.UNKNOWN
         await self._gate(
             lambda gate, now: ended(gate, now, self._limits, paired=paired, burned=burned),
-            self._row("paired" if paired else "failed", role, None if paired else reason),
+            self._row(RowDecision.PAIRED, role) if paired else self._row(RowDecision.FAILED, role, why),
         )
 
     async def _record(self, other: Other, address: str) -> Peer:

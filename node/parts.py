@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from node import config, identity, succession
+from node import config, epochs, identity, succession
 from node.agent_socket import AgentSocket
 from node.agents import ADAPTERS, adapter_named
 from node.approvals import Approvals
@@ -25,11 +25,14 @@ from node.core.limits import Limits
 from node.core.model import DEFAULT_WORKSPACE, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, Typed
+from node.core.row_policy import policy_hash
 from node.core.timeline import Clock as RowClock
+from node.door_rows import DoorRows
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.equipment import Equipment
 from node.exchanges import Exchanges
+from node.exports import Exports
 from node.files import Files
 from node.grounds import Grounds
 from node.hook_events import HookEvents
@@ -52,9 +55,10 @@ from node.screening import Reasons
 from node.service import own_command
 from node.sessions import Sessions
 from node.signatures import NoteChecks
-from node.store import SqliteStore, StoreSettings
+from node.store import RESERVE_BYTES, SqliteStore, StoreSettings
 from node.terminal import Tmux
 from node.transfer_log import TransferLog
+from node.upkeep import Upkeep
 from node.vault import Vault
 from node.version import VERSION
 from node.workrooms import Workrooms
@@ -124,6 +128,8 @@ class Parts:
     audit: Audit
     checkpoints: Checkpoints
     proofs: Proofs
+    upkeep: Upkeep
+    exports: Exports
     agents: AgentSocket
     hooks: HookEvents
     files: Files
@@ -145,6 +151,7 @@ class Parts:
     async def status(self) -> NodeStatus:
         """The node at a glance. Implements ports.Overview."""
         counts, rows, owed = await self.store.read(lambda r: (r.counts(), r.size(), r.owed_count()))
+        alarms = await self.upkeep.alarms(clocks.wall_us())
         return NodeStatus(
             node_id=self.node_id,
             version=VERSION,
@@ -157,8 +164,9 @@ class Parts:
             questions_open=counts.asked,
             timeline_rows=rows,
             timeline_writable=self.store.writable,
+            timeline_alarms=alarms,
             screen_engine=self.screener.engine,
-            screen_version=self.screener.version,
+            screen_version=await self.screener.version(),
             screen_scores=tuple(self.screener.scores),
             notices_owed=owed,
             agents_connected=self.agents.connected,
@@ -175,25 +183,39 @@ async def build(
     home: Path, settings: config.Config, *, find_keychain: Callable[[], Keychain | None] = of_this_system
 ) -> AsyncIterator[Parts]:
     """A node with all its parts, not yet at work; closed in order afterwards."""
+    screener = Classifier()  # it reads its weights meanwhile
     run = paths.run_dir(home)
     vault = Vault(keychain=find_keychain(), chosen=settings.identity.keychain == "auto")
     generations = identity.kept(home / "identity", now_us=clocks.wall_us(), entropy=entropy, vault=vault)
     me = generations[-1]
     limits = settings.limits
+    seen = epochs.read_seen(home / paths.SEEN_FILE)
     store = await SqliteStore.open(
         home / "node.db",
         # Of a new log; one that is there keeps its own.
-        origin=f"local/{me.node_id}/1",
+        origin=epochs.first_origin(me.node_id, seen),
         row_clock=_row_clock,
         entropy=entropy,
-        settings=StoreSettings(pragmas=durability.sqlite_pragmas()),
+        settings=StoreSettings(
+            pragmas=durability.sqlite_pragmas(),
+            reserve_bytes=RESERVE_BYTES,
+            allow_gaps=settings.timeline.on_failure == "allow_with_gap",
+        ),
     )
     try:
+        await epochs.begin(store, me.node_id, seen, home / paths.SEEN_FILE)
         line = [generation.node_id for generation in generations]
         await store.write(lambda tx: succession.settle(tx, line))
         clock = SystemClock()
         resumable = frozenset(adapter.name for adapter in ADAPTERS if adapter.startable)
-        ledger = Ledger(node=me.node_id, clock=clock, entropy=entropy, limits=limits, resumable=resumable)
+        ledger = Ledger(
+            node=me.node_id,
+            clock=clock,
+            entropy=entropy,
+            limits=limits,
+            resumable=resumable,
+            policy=policy_hash(limits, credentials=settings.screen.credentials),
+        )
         tmux = Tmux(run / paths.TMUX_SOCKET)
         bells = ManyBells()
         files = Files(home=home, limits=limits)
@@ -212,7 +234,7 @@ async def build(
         )
         store.listen(checkpoints.ring)
         proofs = Proofs(store=store, keys=log_keys, checks=NoteChecks(), clock=clock, sign=checkpoints.sign)
-        screener = Classifier()
+        upkeep = Upkeep.of(store, settings.timeline, node=me.node_id, row_clock=_row_clock, sign=checkpoints.sign)
         redacts = settings.screen.credentials == "redact"
         broker = Broker(
             store=store,
@@ -310,13 +332,8 @@ async def build(
         mirrors = Mirrors(store=store, book=mesh.peers, link=mesh.links.link, ledger=ledger, limits=limits)
         await mirrors.load()
         egress = Egress(
-            store=store,
-            screener=screener,
-            ledger=ledger,
-            bells=bells,
-            limits=limits,
-            redacts=redacts,
-        )
+            store=store, screener=screener, ledger=ledger, bells=bells, limits=limits, redacts=redacts
+        )  # fmt: skip
         file_egress = FileEgress(store=store, egress=egress, claims=parcels, ledger=ledger, bells=bells, limits=limits)
         ingress = Ingress(
             store=store, broker=broker, screener=screener, trust=mesh.peers, ledger=ledger, bells=bells, limits=limits,
@@ -346,6 +363,8 @@ async def build(
             audit=audit,
             checkpoints=checkpoints,
             proofs=proofs,
+            upkeep=upkeep,
+            exports=Exports(store=store, ledger=ledger, sign=checkpoints.sign),
             agents=AgentSocket(
                 path=run / paths.AGENT_SOCKET,
                 node_id=me.node_id,
@@ -356,6 +375,7 @@ async def build(
                 door=McpServer(exchanges, grounds),
                 prove=callers.prove,
                 hook=hooks.take,
+                refused=DoorRows(store=store, ledger=ledger, limits=limits).refused,
             ),
             hooks=hooks,
             files=files,

@@ -18,8 +18,10 @@ from node.core.mesh import Grant, Paired, Peer
 from node.core.policy import nickname_key
 from node.core.refusal_gate import RefusalGate, Untold
 from node.core.rotation import Step
-from node.core.screen import Decision, Field
+from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, SideField
+from node.core.verdict import Decision, Field
 from node.ledger import Ledger
+from node.ledger_rows import Extra
 from node.ports import Screener, Store, Tx
 
 _MINUTE_US: Final = 60_000_000
@@ -132,9 +134,16 @@ class Peers:
                 holds=self._certificate,
             )
             tx.put_peer(peer)
-            extra: dict[str, JsonValue] = {"given": _words(peer.given), "got": _words(peer.got)}
+            extra: Extra = {ExtraKey.GIVEN: _words(peer.given), ExtraKey.GOT: _words(peer.got)}
+            reason = RowReason.AGAIN if known else RowReason.NEW
             self._ledger.peer_row(
-                tx, peer, "peer", "paired", reason="again" if known else "new", extra=extra, proposal=paired.name
+                tx,
+                peer,
+                RowEngine.PEER,
+                RowDecision.PAIRED,
+                reason=reason,
+                extra=extra,
+                texts={SideField.PROPOSAL: paired.name},
             )
             return _Change(old=peer_id, peer=peer)
 
@@ -153,7 +162,8 @@ class Peers:
         def change(tx: Tx, peer: Peer) -> Peer:
             changed = replace(peer, name=trust.check_name(name, tx.peers(), for_peer=peer.id))
             if changed != peer:
-                self._ledger.peer_row(tx, changed, "peer", "renamed", before=peer.name)
+                before = {SideField.BEFORE: peer.name}
+                self._ledger.peer_row(tx, changed, RowEngine.PEER, RowDecision.RENAMED, texts=before)
             return changed
 
         return await self._change(self.find(wanted).id, change)
@@ -167,15 +177,16 @@ class Peers:
         return await self._change(self.find(wanted).id, lambda tx, peer: self._give(tx, peer, peer.given - grants))
 
     def _give(self, tx: Tx, peer: Peer, given: frozenset[Grant]) -> Peer:
-        self._grant_rows(tx, peer, peer.given, given, reason="here")
+        self._grant_rows(tx, peer, peer.given, given, reason=RowReason.HERE)
         return replace(peer, given=given)
 
     def _grant_rows(
-        self, tx: Tx, peer: Peer, before: frozenset[Grant], after: frozenset[Grant], *, reason: str
+        self, tx: Tx, peer: Peer, before: frozenset[Grant], after: frozenset[Grant], *, reason: RowReason
     ) -> None:
-        for decision, grants in (("given", after - before), ("taken", before - after)):
+        for decision, grants in ((RowDecision.GIVEN, after - before), (RowDecision.TAKEN, before - after)):
             if grants:
-                self._ledger.peer_row(tx, peer, "grant", decision, reason=reason, extra={"grants": _words(grants)})
+                extra: Extra = {ExtraKey.GRANTS: _words(grants)}
+                self._ledger.peer_row(tx, peer, RowEngine.GRANT, decision, reason=reason, extra=extra)
 
     async def unpair(self, wanted: str) -> Peer:
         """Trust in the peer ends; what it was is given back."""
@@ -184,9 +195,9 @@ class Peers:
         def work(tx: Tx) -> _Change:
             peer = _there(tx.peer(gone.id))
             tx.remove_peer(peer.id)
-            self._ledger.peer_row(tx, peer, "peer", "unpaired")
+            self._ledger.peer_row(tx, peer, RowEngine.PEER, RowDecision.UNPAIRED)
             if tx.remove_mirror(peer.id):
-                self._ledger.peer_row(tx, peer, "mirror", "removed", reason="unpaired")
+                self._ledger.peer_row(tx, peer, RowEngine.MIRROR, RowDecision.REMOVED, reason=RowReason.UNPAIRED)
             return _Change(old=peer.id, peer=None)
 
         await self._store.write(work, self._apply)
@@ -199,7 +210,8 @@ class Peers:
         def change(tx: Tx, peer: Peer) -> Peer:
             addresses = trust.with_address(peer.addresses, literal, self._limits.peer_addresses)
             if addresses != peer.addresses:
-                self._ledger.peer_row(tx, peer, "peer", "address_added", address=literal)
+                added = {SideField.ADDRESS: literal}
+                self._ledger.peer_row(tx, peer, RowEngine.PEER, RowDecision.ADDRESS_ADDED, texts=added)
             return replace(peer, addresses=addresses)
 
         return await self._change(self.find(wanted).id, change)
@@ -230,7 +242,7 @@ class Peers:
             if peer is not None:
                 changed.append(news.on(peer, self._limits.peer_addresses))
                 tx.put_peer(changed[-1])
-                self._grant_rows(tx, peer, peer.got, changed[-1].got, reason="there")
+                self._grant_rows(tx, peer, peer.got, changed[-1].got, reason=RowReason.THERE)
         return changed
 
     def _apply_heard(self, changed: list[Peer]) -> None:
@@ -244,7 +256,7 @@ class Peers:
             await self._store.write(lambda tx: self._hand_over(tx, peer_id, step), self._apply)
         except MeshError as refusal:
             if refusal.code in {ErrorCode.TAMPERED, ErrorCode.INVALID_ARGUMENT} and peer_id in self._by_id:
-                await self.refused("bad_rotation", spki=self._by_id[peer_id].spki, address="")
+                await self.refused(RowReason.BAD_ROTATION, spki=self._by_id[peer_id].spki, address="")
             raise
 
     def _hand_over(self, tx: Tx, peer_id: str, step: Step) -> _Change:
@@ -266,9 +278,14 @@ class Peers:
             tx.remove_peer(peer.id)
             tx.rename_node(peer.id, changed.id)
         tx.put_peer(changed)
-        decision = "renewed" if claim.renewal else "rekeyed"
-        self._ledger.key_row(tx, peer.id, changed.id, "peer", decision, name=peer.name)
+        decision = RowDecision.RENEWED if claim.renewal else RowDecision.REKEYED
+        self._ledger.key_row(tx, peer.id, changed.id, RowEngine.PEER, decision, peer.name)
         return _Change(old=peer.id, peer=changed)
+
+    async def own_key_made(self, old: str, new: str) -> None:
+        """A row for a key of this node's own that counts when it starts again."""
+        engine, decision = RowEngine.KEY, RowDecision.ADDED
+        await self._store.write(lambda tx: self._ledger.key_row(tx, old, new, engine, decision, ""))
 
     async def told(self, peer_id: str, certificate: str) -> Peer:
         """The peer has taken this certificate (PEM) of our own as the newest, and takes no older one any more."""
@@ -277,7 +294,7 @@ class Peers:
             issued = peer.issued if self._keys.same(certificate, peer.issued) else ""
             changed = replace(peer, holds=rotation.fingerprint(certificate), issued=issued)
             if changed != peer:
-                self._ledger.peer_row(tx, peer, "key", "told")
+                self._ledger.peer_row(tx, peer, RowEngine.KEY, RowDecision.TOLD)
             return changed
 
         return await self._change(peer_id, change)
@@ -292,7 +309,7 @@ class Peers:
 
         await self._commit(work)
 
-    async def refused(self, reason: str, *, spki: str, address: str) -> None:
+    async def refused(self, reason: RowReason, *, spki: str, address: str) -> None:
         """A row for a call that was turned away; `reason` is a code. Limited in rate, and counted beyond that."""
         if self._gate.take(reason, self._ledger.now_us()):
             node = trust.node_id_of(spki) if spki else ""
@@ -312,8 +329,9 @@ class Peers:
             await self._tell(untold)
 
     async def _tell(self, untold: Untold) -> None:
-        extra: dict[str, JsonValue] = {"count": untold.count, "reasons": dict[str, JsonValue](untold.reasons)}
-        await self._store.write(lambda tx: self._ledger.turned_away(tx, "more", extra=extra))
+        reasons = dict[str, JsonValue](untold.reasons)
+        extra: Extra = {ExtraKey.COUNT: untold.count, ExtraKey.REASONS: reasons}
+        await self._store.write(lambda tx: self._ledger.turned_away(tx, RowReason.MORE, extra=extra))
 
     async def _change(self, peer_id: str, change: Callable[[Tx, Peer], Peer]) -> Peer:
         """Changes a peer as it is by then: it may have been unpaired since it was found."""

@@ -10,17 +10,18 @@ from typing import Protocol, TypeVar
 from node.core.approval import Approval
 from node.core.commands import Arrival, Command, Peer, Receipt
 from node.core.effects import Effect
+from node.core.errors import ErrorCode
 from node.core.model import Address, Blocked, Conversation, Exchange, Ladder, Message, Session
 from node.core.node_status import NodeStatus
 from node.core.prompt import PaneRef, PromptProfile
 from node.core.relay import Origin
-from node.core.screen import Field, Verdict
 from node.core.transfer import Attachment
+from node.core.verdict import Field, Verdict
 from node.core.workspace import Workspace
 from node.ports_mesh import MeshReader, MeshTx
 from node.ports_mirror import MirrorReader, MirrorTx
 from node.ports_relay import RelayReader, RelayTx
-from node.ports_timeline import TimelineReader, TimelineTx
+from node.ports_timeline import RetentionReader, RetentionTx, TimelineReader, TimelineTx
 from node.ports_work import LaunchPlan, Worktree
 
 T = TypeVar("T")
@@ -93,7 +94,7 @@ class CallRecord:
     created_us: int
 
 
-class Reader(MeshReader, MirrorReader, RelayReader, TimelineReader, Protocol):
+class Reader(MeshReader, MirrorReader, RelayReader, TimelineReader, RetentionReader, Protocol):
     """A consistent view of the node's state. Blocking: only inside Store.read or Store.write."""
 
     def sessions(self, *, archived: bool = False) -> tuple[Session, ...]: ...
@@ -134,7 +135,7 @@ class Reader(MeshReader, MirrorReader, RelayReader, TimelineReader, Protocol):
     def counts(self) -> Counts: ...
 
 
-class Tx(Reader, MeshTx, MirrorTx, RelayTx, TimelineTx, Protocol):
+class Tx(Reader, MeshTx, MirrorTx, RelayTx, TimelineTx, RetentionTx, Protocol):
     """One command's part of a transaction; an exception undoes exactly this part."""
 
     def put_session(self, session: Session) -> None: ...
@@ -232,7 +233,7 @@ class Broker(Protocol):
         plan: LaunchPlan | None = None,
         origin: Origin | None = None,
     ) -> Receipt: ...
-    async def note_refusal(self, actor: Address, tool: str, reason: str) -> None: ...
+    async def note_refusal(self, actor: Address, tool: str, code: ErrorCode) -> None: ...
 
 
 class Inbox(Protocol):

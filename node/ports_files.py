@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.errors import ErrorCode
 from node.core.transfer import Attachment
 from node.core.transfers import Transfer
 
@@ -59,6 +60,10 @@ class FileGround(Protocol):
 
     async def may_pull(self, peer: str, message: str, sha256: str) -> Attachment | None:
         """The file, when that message is addressed to the peer in an exchange that it opened and carries it."""
+        ...
+
+    async def came(self, peer: str, content: Attachment, refused: ErrorCode | None = None) -> None:
+        """All of a content has come, or it was refused for good: for the timeline. Its name is not known."""
         ...
 
 

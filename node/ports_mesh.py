@@ -11,6 +11,7 @@ from node.core.mesh import DiscoveryState, Grant, Paired, Peer, Sighting
 from node.core.pairing_events import Unreadable
 from node.core.pairing_messages import Message as PairingMessage
 from node.core.pairing_messages import Role
+from node.core.row_codes import RowReason
 from node.core.views_mesh import IdentityView, MeshView, PairingEvent, PeerView
 
 
@@ -55,7 +56,7 @@ class PeerBook(Protocol):
         """The peer whose public key has this SHA-256 (hex), or None for a stranger."""
         ...
 
-    async def refused(self, reason: str, *, spki: str, address: str) -> None:
+    async def refused(self, reason: RowReason, *, spki: str, address: str) -> None:
         """A row for a call that was turned away; `reason` is a code. Limited in rate, and counted beyond that."""
         ...
 

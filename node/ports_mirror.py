@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from node.core.errors import ErrorCode
 from node.core.mirror import Mirror
 from node.core.model import Exchange
 from node.core.panel import PanelRow
@@ -65,6 +66,14 @@ class ActiveMirrors(Protocol):
 
     async def next_change(self, seen: int) -> int:
         """The generation, once it is another than `seen`."""
+        ...
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        """The server does not let this node mirror it; for the timeline."""
+        ...
+
+    def let_in(self, peer_id: str) -> None:
+        """It does, now."""
         ...
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from node.core.export_manifest import ExportNote, Proof, Recorded
 from node.core.log_key import KnownKey, LogKey, LogSigner
+from node.core.retention import Doubt, Range
 from node.core.timeline import Head, Row
 from node.core.timeline_check import Verification
+from node.core.timeline_filter import RowFilter as RowFilter  # noqa: PLC0414  (doors have it from here)
+from node.core.timeline_overview import Overview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,23 +57,71 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowFilter:
-    """Which timeline rows; empty means any. Times in microseconds, `until_us` 0 for open.
+class Prune:
+    """Rows `first` to `next` - 1 of a log are to be deleted, as row `row_seq` of the log `row_log` says.
 
-    `log` is an origin; empty means the current log.
+    Nothing is deleted before that row is `covered` by a checkpoint.
     """
 
+    log: int
+    first: int
+    next: int
+    row_log: int
+    row_seq: int
+    covered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextPlace:
+    """Where there is a text: its row's number and bytes (empty if the row is gone), and its field."""
+
+    seq: int
+    field: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneStep:
+    """What became of a range that may be pruned: how many of its rows are deleted so far, or why none will be."""
+
+    range: Range
+    deleted: int = 0
+    doubt: Doubt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """Which texts to erase: those of which all that is given is true. Ids may be cut short; `log` is an origin."""
+
     log: str = ""
-    from_seq: int = 0
-    limit: int = 0
-    engine: str = ""
-    decision: str = ""
-    session: str = ""
+    seqs: tuple[int, ...] = ()
+    field: str = ""
     exchange: str = ""
-    message: str = ""
-    since_us: int = 0
-    until_us: int = 0
-    tail: bool = False
+    session: str = ""
+    before_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EraseStep:
+    """How far an erasure is: up to which row it has looked, how many texts it found, how many of them it erased."""
+
+    seq: int
+    size: int
+    found: int
+    erased: int
+    doubt: Doubt | None = None
+
+
+class Retention(Protocol):
+    """Deletes what is older than it is kept, or more than is kept."""
+
+    def prune(self, *, dry_run: bool, by_person: bool) -> AsyncIterator[PruneStep]: ...
+
+
+class Erasures(Protocol):
+    """Erases texts beside rows."""
+
+    def erase(self, wish: Erasure, *, dry_run: bool) -> AsyncIterator[EraseStep]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +137,8 @@ class Audit(Protocol):
     """Reads the timeline."""
 
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
+    async def logs(self) -> tuple[LogInfo, ...]: ...
+    async def overview(self, since_us: int) -> Overview[StoredRow]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +185,16 @@ class LogKeyKeeper(Protocol):
     def remember(self, log: str, first: int, key: LogKey) -> None: ...
 
 
+class Exports(Protocol):
+    """Writes the rows about exports, and proves what they hold."""
+
+    async def record(self, note: ExportNote) -> Recorded: ...
+    async def prove(self, log: str, seq: int, size: int) -> Proof: ...
+    async def salts(self, log: str, seqs: Sequence[int]) -> Mapping[int, Mapping[str, bytes]]:
+        """By row and field, what the commitments to its texts were made with."""
+        ...
+
+
 class TimelineReader(Protocol):
     """Questions about the logs; `log` is an id, None for the current one. Blocking, as all of a Reader."""
 
@@ -150,6 +214,26 @@ class TimelineReader(Protocol):
     def tile(self, level: int, index: int, log: int | None = None) -> bytes: ...
     def checkpoints(self, after: int, limit: int, log: int | None = None) -> tuple[Checkpoint, ...]: ...
     def last_checkpoint(self, log: int | None = None) -> Checkpoint | None: ...
+
+
+class RetentionReader(Protocol):
+    """Questions about what of the logs is to go; `log` is an id. Blocking, as all of a Reader."""
+
+    def log_bytes(self, log: int) -> int: ...
+    def row_sizes(self, first: int, end: int, log: int) -> int: ...
+    def prunes(self) -> tuple[Prune, ...]: ...
+    def told(self, log: int) -> tuple[int, int] | None: ...
+    def texts(self, first: int, end: int, limit: int, log: int) -> tuple[TextPlace, ...]: ...
+
+
+class RetentionTx(RetentionReader, Protocol):
+    """Deletes what is to go."""
+
+    def begin_prune(self, prune: Prune) -> None: ...
+    def tell(self, log: int, row: tuple[int, int]) -> None: ...
+    def prune_tile(self, log: int) -> bool: ...
+    def erase_texts(self, log: int, places: Sequence[tuple[int, str]]) -> int: ...
+    def thin_checkpoints(self, log: int, newest: int, day_us: int) -> int: ...
 
 
 class TimelineTx(TimelineReader, Protocol):

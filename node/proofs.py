@@ -10,11 +10,13 @@ from typing import Final
 
 from node.core import bundle, log_key, merkle, note, tiles
 from node.core.bundle import BundleHeader, End, Salts, Signed, Skipped
+from node.core.canonical import decode
 from node.core.errors import ErrorCode, MeshError
-from node.core.evidence import Evidence, Page
+from node.core.evidence import Evidence, Excuse, Page
 from node.core.log_key import Checks, Endorsement
-from node.core.merkle import TILE_WIDTH
+from node.core.merkle import TILE_WIDTH, leaf_hash
 from node.core.note import TreeHead
+from node.core.retention import told_of
 from node.core.timeline import Head
 from node.core.timeline_check import ProblemCode, Verification
 from node.ports import Clock, Reader, Store
@@ -34,6 +36,7 @@ class _Snapshot:
     head: Head
     signed: int
     stray: str
+    excuses: tuple[Excuse, ...] = ()
 
     @property
     def log(self) -> int:
@@ -80,8 +83,9 @@ class Proofs:
             evidence.fail(ProblemCode.TEXT_DIFFERS, at.stray)
         own = Endorsement(log="", first=0, key=self._keys.signer().key, spki=self._keys.signer().spki).node
         return evidence.finish(
-            first=at.info.first, claimed=at.head, signed=at.signed, trusted=frozenset({own}), signing=True
-        )
+            first=at.info.first, claimed=at.head, signed=at.signed, trusted=frozenset({own}), signing=True,
+            excuses=at.excuses,
+        )  # fmt: skip
 
     async def _walk(self, at: _Snapshot, evidence: Evidence) -> AsyncIterator[int]:
         """Feeds all of the log; gives how many rows were looked at so far."""
@@ -178,7 +182,28 @@ def _snapshot(reader: Reader, *, origin: str) -> _Snapshot:
     stray = ""
     if reader.sides(info.size, _LAST_PLACE - 1, info.id) or reader.sides(0, info.first, info.id):
         stray = "there are texts beside rows that there are not"
-    return _Snapshot(info=info, head=reader.head(info.id), signed=last.size if last else 0, stray=stray)
+    return _Snapshot(
+        info=info,
+        head=reader.head(info.id),
+        signed=last.size if last else 0,
+        stray=stray,
+        excuses=_excuses(reader, info),
+    )
+
+
+def _excuses(reader: Reader, info: LogInfo) -> tuple[Excuse, ...]:
+    """What a row of a later log says that was pruned of this closed one, if that is what its tiles say, too."""
+    told = reader.told(info.id)
+    rows = reader.rows(told[1], 1, told[0]) if told is not None else ()
+    for row in rows:
+        try:
+            said = told_of(decode(row.data).get("extra"), info.origin) if leaf_hash(row.data) == row.leaf else None
+        except MeshError:
+            return ()
+        subtree = tiles.subtrees_in(partial(_tile, reader, info.id), partial(_leaves, reader, info.id))
+        if said is not None and said.get("next") == info.first and said.get("root") == subtree(0, info.first).hex():
+            return (Excuse(row=row.seq, first=0, next=info.first, why=str(said.get("why"))),)
+    return ()
 
 
 def _tiles(reader: Reader, *, first: int, end: int, log: int) -> dict[tuple[int, int], bytes]:

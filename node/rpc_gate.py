@@ -27,6 +27,7 @@ from node.codec import parsed
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import TLS, Peer
+from node.core.row_codes import RowReason
 from node.grpc_setup import aio, grpc
 from node.ports_mesh import Pins
 
@@ -35,11 +36,13 @@ REASON: Final = "reason"
 # gRPC ends a call by itself, right after it gave up on its message.
 _GIVING_UP_S: Final = 0.25
 
-_UNAUTHENTICATED: Final[Mapping[str, str]] = MappingProxyType(
+_UNAUTHENTICATED: Final[Mapping[RowReason, str]] = MappingProxyType(
     {
-        "stranger": "This node does not know the key that the call was made with. Pair the two nodes first.",
-        "wrong_tls": f"The call did not come over {TLS}, and nothing less is taken. Use a newer TLS library.",
-        "revoked": "This node's person has ended the pairing, or the key has been replaced. Pair the two nodes again.",
+        RowReason.STRANGER: "This node does not know the key that the call was made with. Pair the two nodes first.",
+        RowReason.WRONG_TLS: f"The call did not come over {TLS}, and nothing less is taken. Use a newer TLS library.",
+        RowReason.REVOKED: (
+            "This node's person has ended the pairing, or the key has been replaced. Pair the two nodes again."
+        ),
     }
 )
 
@@ -195,12 +198,12 @@ class Gate:
         tls = _first(auth, "ssl_tls_version").decode("ascii", "replace")
         peer = self._trust.pinned(spki)
         if tls != TLS:
-            raise await self._refusal("wrong_tls", spki, address)
+            raise await self._refusal(RowReason.WRONG_TLS, spki, address)
         if peer is None:
-            raise await self._refusal("stranger", spki, address)
+            raise await self._refusal(RowReason.STRANGER, spki, address)
         scopes = self._open.setdefault(spki, set())
         if len(scopes) >= self._limits.mesh_calls_per_peer:
-            raise await self._refusal("too_many", spki, address)
+            raise await self._refusal(RowReason.TOO_MANY, spki, address)
         group = _first(auth, "ssl_negotiated_key_exchange_group").decode("ascii", "replace")
         shown = presented.decode("ascii", "replace")
         caller = Caller(peer=peer, spki=spki, address=address, tls=tls, group=group, presented=shown)
@@ -217,8 +220,11 @@ class Gate:
                 raise
             raise await self._over(caller) from None
         except MeshError as error:
-            if error.code is ErrorCode.INVALID_ARGUMENT:
-                await self.note("malformed", spki, address)
+            said = error.details.get(REASON)
+            if said == RowReason.NOT_GRANTED or said == RowReason.TOO_OFTEN:
+                await self.note(RowReason(said), spki, address)
+            elif error.code is ErrorCode.INVALID_ARGUMENT:
+                await self.note(RowReason.MALFORMED, spki, address)
             raise
 
     async def _message(self, context: aio.ServicerContext[bytes, bytes], caller: Caller) -> bytes:
@@ -231,15 +237,15 @@ class Gate:
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            await self.note("silent", caller.spki, caller.address)
+            await self.note(RowReason.SILENT, caller.spki, caller.address)
             text = f"The call's message did not come within {seconds} s. Nothing was done."
-            raise MeshError(ErrorCode.UNAVAILABLE, text, {REASON: "silent"}) from error
+            raise MeshError(ErrorCode.UNAVAILABLE, text, {REASON: RowReason.SILENT}) from error
         if isinstance(data, bytes):
             return data
         try:
             await asyncio.sleep(_GIVING_UP_S)
         except asyncio.CancelledError:
-            await self.note("oversized", caller.spki, caller.address)
+            await self.note(RowReason.OVERSIZED, caller.spki, caller.address)
             raise
         raise MeshError(ErrorCode.INVALID_ARGUMENT, "The call came without a message. Nothing was done.")
 
@@ -255,9 +261,11 @@ class Gate:
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            raise await self.idle(caller, "unread", f"Nothing of the answer was taken for {seconds} s.") from error
+            raise await self.idle(
+                caller, RowReason.UNREAD, f"Nothing of the answer was taken for {seconds} s."
+            ) from error
 
-    async def idle(self, caller: Caller, reason: str, what: str) -> MeshError:
+    async def idle(self, caller: Caller, reason: RowReason, what: str) -> MeshError:
         """The end of a call on which nothing moves, written down."""
         await self.note(reason, caller.spki, caller.address)
         return MeshError(ErrorCode.UNAVAILABLE, f"{what} The call was ended; begin it again.", {REASON: reason})
@@ -277,9 +285,9 @@ class Gate:
     async def _over(self, caller: Caller) -> MeshError:
         if self._closed:
             return MeshError(ErrorCode.UNAVAILABLE, "The node is stopping and ended the call. Try again later.")
-        return await self._refusal("revoked", caller.spki, caller.address)
+        return await self._refusal(RowReason.REVOKED, caller.spki, caller.address)
 
-    async def _refusal(self, reason: str, spki: str, address: str) -> MeshError:
+    async def _refusal(self, reason: RowReason, spki: str, address: str) -> MeshError:
         await self.note(reason, spki, address)
         if reason in _UNAUTHENTICATED:
             return MeshError(ErrorCode.UNAUTHENTICATED, _UNAUTHENTICATED[reason], {REASON: reason})
@@ -290,7 +298,7 @@ class Gate:
             {REASON: reason, "limit": most},
         )
 
-    async def note(self, reason: str, spki: str, address: str) -> None:
+    async def note(self, reason: RowReason, spki: str, address: str) -> None:
         """Has a refusal written down, as far as that can be done."""
         try:
             await self._trust.refused(reason, spki=spki, address=address)

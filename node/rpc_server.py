@@ -18,6 +18,7 @@ from node import codec_mesh
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Beat, Greeting, NodeKey
+from node.core.row_codes import RowReason
 from node.grpc_setup import aio, grpc, listening_target
 from node.ports import Clock
 from node.ports_mesh import Calls, Pins
@@ -215,7 +216,7 @@ class MeshServer:
         while True:
             await asyncio.sleep(_TICK_S)
             for _ in range(self._handshakes.failed(asyncio.get_running_loop().time())):
-                await self.gate.note("handshake_failed", "", "")
+                await self.gate.note(RowReason.HANDSHAKE_FAILED, "", "")
 
     def _refresh(self) -> None:
         wanted = self._wanted()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from node.core.errors import MeshError
-from node.core.screen import Field
+from node.core.row_codes import RowDecision, RowEngine
+from node.core.verdict import Field
 from node.ledger import Ledger
 from node.ports import Screener, Store
 
@@ -24,5 +25,7 @@ class Reasons:
         verdict = await self._screener.screen((Field(name="reason", text=words),))
         if not verdict.stops:
             return words
-        await self._store.write(lambda tx: self._ledger.event_row(tx, "session", "words_withheld", session_id))
+        await self._store.write(
+            lambda tx: self._ledger.event_row(tx, RowEngine.SESSION, RowDecision.WORDS_WITHHELD, session_id)
+        )
         return _WITHHELD

@@ -16,8 +16,10 @@ from node.core.errors import ErrorCode, MeshError
 from node.core.ids import match_prefix, short
 from node.core.limits import Limits
 from node.core.model import AgentState, Exchange, Session, SessionStatus, Status
-from node.core.screen import Decision, Field
+from node.core.row_codes import RowDecision, RowReason
+from node.core.secret_names import check_name, shown_command
 from node.core.text import well_formed
+from node.core.verdict import Decision, Field
 from node.equipment import Equipment, Seat
 from node.ledger import Ledger
 from node.lifecycle import Lifecycle, ends
@@ -103,7 +105,7 @@ class Sessions:
                 title=title,
                 workspace=workspace,
                 profile=adapter.name,
-                argv=new.argv,
+                argv=shown_command(new.argv),
                 cwd=cwd,
                 pane=pane,
                 status=SessionStatus.RUNNING,
@@ -123,6 +125,7 @@ class Sessions:
         if not new.argv or not new.argv[0]:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "No command was given. Example: helio run --nick api -- claude")
         self._limits.check_text("title", new.title, self._limits.title_chars)
+        check_name("path of the folder", new.cwd)
         if not Path(new.cwd).is_dir():
             raise MeshError(
                 ErrorCode.INVALID_ARGUMENT, f"The folder {new.cwd!r} does not exist; start from one that does."
@@ -173,10 +176,10 @@ class Sessions:
         for other in tx.sessions():
             same = other.nickname is not None and policy.nickname_key(other.nickname) == key
             if same and other.status is SessionStatus.ENDED:
-                self._put(tx, self._changed(other, nickname=None), "named", "given_up")
-        self._put(tx, session, "started")
+                self._put(tx, self._changed(other, nickname=None), RowDecision.NAMED, RowReason.GIVEN_UP)
+        self._put(tx, session, RowDecision.STARTED)
 
-    def _put(self, tx: Tx, session: Session, decision: str, reason: str | None = None) -> None:
+    def _put(self, tx: Tx, session: Session, decision: RowDecision, reason: RowReason | None = None) -> None:
         if session.nickname is not None:
             policy.choose_nickname(session.nickname, tx.sessions(), for_session=session.id)
         tx.put_session(session)
@@ -194,7 +197,7 @@ class Sessions:
             )
         await self._check_shown(nickname=nickname)
         choice = await self._choose(nickname, session.id) if nickname else None
-        changed = await self._change(session, "named", nickname=choice.nickname if choice else None)
+        changed = await self._change(session, RowDecision.NAMED, nickname=choice.nickname if choice else None)
         if changed.pane is not None and changed.status is SessionStatus.RUNNING:
             await self._terminals.rename(changed.pane, choice.nickname if choice else short(session.id))
         return changed, choice.look_alikes if choice else ()
@@ -206,7 +209,7 @@ class Sessions:
         if not title:
             raise MeshError(ErrorCode.INVALID_ARGUMENT, "The title is empty; give at least one word.")
         await self._check_shown(title=title)
-        return await self._change(await self._find(wanted), "renamed", title=title)
+        return await self._change(await self._find(wanted), RowDecision.RENAMED, title=title)
 
     async def archive(self, wanted: str) -> Session:
         """Puts a session away: its terminal ends, what it owed is told to those who wait."""
@@ -214,7 +217,9 @@ class Sessions:
 
     async def _put_away(self, changed: Session) -> Session:
         if changed.status is not SessionStatus.ARCHIVED:
-            changed = await self._change(changed, "archived", status=SessionStatus.ARCHIVED, state=AgentState.ENDED)
+            changed = await self._change(
+                changed, RowDecision.ARCHIVED, status=SessionStatus.ARCHIVED, state=AgentState.ENDED
+            )
         # Also of one that is archived already: the node may have been killed before it came to this.
         if changed.pane is not None:
             await self._terminals.kill(changed.pane)
@@ -236,7 +241,7 @@ class Sessions:
         changed = self._changed(
             session, status=SessionStatus.ENDED, nickname=None if lost else session.nickname, pane=None
         )
-        await self._store.write(lambda tx: self._put(tx, changed, "unarchived"))
+        await self._store.write(lambda tx: self._put(tx, changed, RowDecision.UNARCHIVED))
         return changed, lost
 
     async def remove(self, wanted: str) -> tuple[str, tuple[str, ...]]:
@@ -247,7 +252,7 @@ class Sessions:
 
         def work(tx: Tx) -> tuple[Exchange, ...]:
             changed = self._lifecycle.removed(tx, session.id)
-            self._ledger.session_row(tx, session, "removed")
+            self._ledger.session_row(tx, session, RowDecision.REMOVED)
             tx.remove_session(session.id)
             return changed
 
@@ -304,7 +309,9 @@ class Sessions:
             if now is None or now.status is not SessionStatus.RUNNING or now.pane != session.pane:
                 return ()
             self._put(
-                tx, replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation), "ended"
+                tx,
+                replace(ended, nickname=now.nickname, title=now.title, conversation=now.conversation),
+                RowDecision.ENDED,
             )
             resting = now.state is AgentState.IDLE or session.id in self._rested
             self._lifecycle.ended_meanwhile(tx, session.id, self._looked_us, resting=resting)
@@ -323,7 +330,7 @@ class Sessions:
         if session is not None:
             await self._put_away(session)
 
-    async def _change(self, session: Session, decision: str, **changes: object) -> Session:
+    async def _change(self, session: Session, decision: RowDecision, **changes: object) -> Session:
         """Changes a session as it is by then: it may have ended or been named since it was found."""
 
         def work(tx: Tx) -> tuple[Session, tuple[Exchange, ...]]:

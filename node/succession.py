@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from node.core.row_codes import RowDecision, RowEngine
 from node.core.timeline import Party, Row, RowKind
 from node.ports import Tx
 from node.version import SOFTWARE
@@ -32,8 +33,8 @@ def settle(tx: Tx, line: Sequence[str]) -> None:
         tx.append(
             Row(
                 row=RowKind.KEY,
-                engine="key",
-                decision="rotated" if proven else "replaced",
+                engine=RowEngine.KEY,
+                decision=RowDecision.ROTATED if proven else RowDecision.REPLACED,
                 sw=SOFTWARE,
                 src=Party(node=old),
                 dst=Party(node=new),

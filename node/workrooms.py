@@ -12,6 +12,8 @@ from typing import Protocol
 from node.core import workspace as rules
 from node.core.errors import ErrorCode, MeshError
 from node.core.model import SessionStatus
+from node.core.row_codes import RowDecision, RowEngine, RowReason
+from node.core.secret_names import check_name
 from node.core.workspace import StateCode, Workspace, WorkspaceState
 from node.ledger import Ledger
 from node.ports import Reader, Store, Tx
@@ -66,6 +68,7 @@ class Workrooms:
 
     async def add(self, workspace: Workspace) -> WorkspaceStatus:
         """A new one, checked; ALREADY_EXISTS for a taken name."""
+        check_name("name of the workspace", workspace.name)
 
         def work(tx: Tx) -> Workspace:
             made = rules.add(
@@ -75,7 +78,7 @@ class Workrooms:
                 tx.workspaces(),
                 reach=workspace.reach,
             )
-            return self._put(tx, made, "added")
+            return self._put(tx, made, RowDecision.ADDED)
 
         return await self._status(await self._store.write(work))
 
@@ -88,9 +91,12 @@ class Workrooms:
             found = rules.find(name, tx.workspaces())
             changed = rules.change(found, settings)
             if settings or mode is None:
-                changed = self._put(tx, changed, "changed")
+                changed = self._put(tx, changed, RowDecision.CHANGED)
             if mode is not None:
-                changed = self._put(tx, replace(changed, mode=mode), f"screen_{mode.value}")
+                changed = replace(changed, mode=mode)
+                tx.put_workspace(changed)
+                reason = RowReason(mode)
+                self._ledger.policy_row(tx, RowEngine.SCREENING, RowDecision.MODE_CHANGED, changed.name, reason)
             return changed
 
         return await self._status(await self._store.write(work))
@@ -100,7 +106,7 @@ class Workrooms:
 
         def work(tx: Tx) -> Workspace:
             known = rules.with_default(tx.workspaces())
-            return self._put(tx, rules.set_reach(rules.find(name, known), names, known), "reach_changed")
+            return self._put(tx, rules.set_reach(rules.find(name, known), names, known), RowDecision.REACH_CHANGED)
 
         return await self._status(await self._store.write(work))
 
@@ -123,15 +129,15 @@ class Workrooms:
                 kept = rules.forget(other, workspace.name)
                 if kept != other:
                     tx.put_workspace(kept)
-            self._ledger.policy_row(tx, "workspace", "removed", workspace.name)
+            self._ledger.policy_row(tx, RowEngine.WORKSPACE, RowDecision.REMOVED, workspace.name)
 
         await self._store.write(work)
         await self._drivers.of(workspace).off(workspace)
         return workspace
 
-    def _put(self, tx: Tx, workspace: Workspace, decision: str) -> Workspace:
+    def _put(self, tx: Tx, workspace: Workspace, decision: RowDecision) -> Workspace:
         tx.put_workspace(workspace)
-        self._ledger.policy_row(tx, "workspace", decision, workspace.name)
+        self._ledger.policy_row(tx, RowEngine.WORKSPACE, decision, workspace.name)
         return workspace
 
     async def reopen(self) -> None:

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from node.core.errors import ErrorCode
 from node.core.limits import Limits
 from node.core.mesh import LinkState
 from node.core.transfer import Attachment
@@ -33,6 +34,10 @@ class GroundTwin:
     def __init__(self) -> None:
         self.granted = True
         self.files: dict[tuple[str, str, str], Attachment] = {}
+        self.rows: list[tuple[str, int, ErrorCode | None]] = []
+
+    async def came(self, peer: str, content: Attachment, refused: ErrorCode | None = None) -> None:
+        self.rows.append((content.sha256, content.size, refused))
 
     def may_request(self, peer: str) -> bool:
         return self.granted

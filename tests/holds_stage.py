@@ -10,8 +10,8 @@ from pathlib import Path
 from node.approvals import Approvals
 from node.core.approval import Approval, Decision
 from node.core.model import Exchange, Message
-from node.core.screen import Decision as Word
-from node.core.screen import Field, Verdict
+from node.core.verdict import Decision as Word
+from node.core.verdict import Field, Verdict
 from node.core.workspace import DEFAULT, ScreenMode
 from node.store import SqliteStore
 from tests.integration.mesh import Agent, Mesh, running
@@ -73,9 +73,9 @@ async def exchange_of(mesh: Mesh, exchange_id: str) -> Exchange:
 
 
 async def story(mesh: Mesh, message: Message) -> list[tuple[object, object]]:
-    """(decision, reason) of each row about a message, the questions about it left out."""
+    """(decision, reason) of each row about a message itself: neither of questions about it nor of its files."""
     rows = await mesh.rows(message=message.id)
-    return [(row["decision"], row.get("reason")) for row in rows if row["engine"] != "approval"]
+    return [(row["decision"], row.get("reason")) for row in rows if str(row["engine"]).startswith("agent.")]
 
 
 def asking(path: Path, **options: object) -> AbstractAsyncContextManager[Mesh]:

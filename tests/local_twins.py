@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from pathlib import Path
 from typing import TypeVar
@@ -33,6 +33,7 @@ from node.core.model import (
 )
 from node.core.node_status import NodeStatus
 from node.core.relay import RemoteSession
+from node.core.timeline_overview import Overview
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
@@ -42,11 +43,13 @@ from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession
-from node.ports_timeline import RowFilter, StoredRow
+from node.ports_timeline import LogInfo, RowFilter, StoredRow
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
 from tests.local_twins_proof import Proving
+from tests.local_twins_retention import Erasing, Pruning
+from tests.local_twins_timeline import Noted
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
@@ -282,6 +285,17 @@ class Log:
             self.stored.append(self.row(seq))
             self.added.notify_all()
 
+    async def logs(self) -> tuple[LogInfo, ...]:
+        return (
+            LogInfo(id=1, origin="local/n/1", size=600, first=256, current=False),
+            LogInfo(id=2, origin="local/n/2", size=len(self.stored), first=0, current=True),
+        )
+
+    async def overview(self, since_us: int) -> Overview[StoredRow]:
+        numbers = {one.name: at for at, one in enumerate(fields(Overview)) if one.name not in {"peers", "blocks"}}
+        blocks = tuple(self.stored[-2:])
+        return Overview(peers=("p" * 52,), blocks=blocks, **{**numbers, "since_us": since_us})
+
     def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]:
         self.wanted.append(wanted)
         # Kept, so that a stream which nobody closes is not closed by the collector either.
@@ -314,6 +328,7 @@ class Glance:
             node_id=NODE, version="1.2", pid=os.getpid(), started_us=77, home=str(home), sessions_running=1,
             sessions_ended=2, exchanges_open=3, questions_open=4, timeline_rows=2**53, timeline_writable=True,
             screen_engine="rules", screen_version="7", notices_owed=5, agents_connected=6, tmux_version="3.3a",
+            timeline_alarms=("The disk is full.",),
         )  # fmt: skip
 
     async def status(self) -> NodeStatus:
@@ -333,6 +348,8 @@ class Node:
         self.person = Person(self.books)
         self.log = Log()
         self.proofs = Proving()
+        self.pruning, self.erasing = Pruning(), Erasing()
+        self.noted = Noted()
         self.glance = Glance(home)
         self.questions = Questions()
         self.places = Places()
@@ -347,7 +364,9 @@ class Node:
             store=self.books,
             sessions=self.desk,
             people=self.person,
-            timeline=TimelineApi(audit=self.log, proofs=self.proofs),
+            timeline=TimelineApi(
+                audit=self.log, exports=self.noted, proofs=self.proofs, retention=self.pruning, erasures=self.erasing
+            ),
             overview=self.glance,
             limits=limits or Limits(),
             entropy=os.urandom,
@@ -382,10 +401,9 @@ class Node:
 @asynccontextmanager
 async def stranger(node: Node, *options: tuple[str, int]) -> AsyncIterator[aio.Channel]:
     """A program which speaks gRPC to the node's socket, but is not our client."""
-    async with aio.insecure_channel(
-        unix_target(node.socket), options=[("grpc.use_local_subchannel_pool", 1), *options]
-    ) as c:
-        yield c
+    alone = ("grpc.use_local_subchannel_pool", 1)
+    async with aio.insecure_channel(unix_target(node.socket), options=[alone, *options]) as channel:
+        yield channel
 
 
 async def refusal(call: Awaitable[object]) -> MeshError:

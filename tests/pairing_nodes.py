@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -59,7 +59,7 @@ class NoRows:
     def __getattr__(self, name: str) -> object:
         return getattr(self._tx, name)
 
-    def append(self, _row: Row) -> None:
+    def append(self, _row: Row, _side: Sequence[tuple[str, str]] = ()) -> None:
         raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The timeline takes no row.")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from node.core.screen import Field, Verdict, screen
+from node.core.screen import screen
+from node.core.verdict import Field, Verdict
 
 
 class RuleScreener:

@@ -18,8 +18,8 @@ from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
 from node.core.mirror import Mirror
 from node.core.model import Message
-from node.core.screen import Decision, Field, Verdict
 from node.core.transfer import Attachment
+from node.core.verdict import Decision, Field, Verdict
 from node.egress import Egress
 from node.egress_files import FileEgress
 from node.ingress import Ingress
@@ -52,6 +52,7 @@ class MirrorsTwin:
 
     def __init__(self) -> None:
         self._active: set[str] = set()
+        self.refusals: list[tuple[str, ErrorCode]] = []
         self._changes = Changes()
 
     @property
@@ -60,6 +61,12 @@ class MirrorsTwin:
 
     def active(self) -> tuple[str, ...]:
         return tuple(sorted(self._active))
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        self.refusals.append((peer_id, code))
+
+    def let_in(self, peer_id: str) -> None:
+        assert peer_id in self._active
 
     def put(self, peer: str, *, on: bool) -> None:
         (self._active.add if on else self._active.discard)(peer)

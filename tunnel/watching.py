@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Final, Protocol
 from node.cli.console import Console, Json, ProgressLine, Tone, document, plain, print_document
 from node.cli.text import one_line, plural
 from node.cli.timeline_rows import row_document, row_line
+from node.core.catalogue.languages import chosen
 from node.core.errors import ErrorCode, MeshError
 from node.core.mirror import asked_of
 from node.core.panel import PanelDelta, PanelRow, PanelSnapshot
@@ -179,6 +181,7 @@ class Rows(Look):
         super().__init__(wish, console)
         self._line = ProgressLine(live=console.live and not wish.in_json)
         self._verified: dict[str, str] = {}
+        self._words = chosen(None, os.environ)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -222,7 +225,7 @@ class Rows(Look):
         if event.missed:
             self.console.note(f"{name}: {plural(event.missed, 'row')} came faster than they were shown")
         for row in event.rows:
-            line = row_line(row)
+            line = row_line(row, self._words)
             text = f"{name}  {line.text}" if len(self.wish.mirrors) > 1 else line.text
             self.console.say(self.console.tint(text, Tone.BAD) if line.alarming else text)
         for one in event.breaks[-new:] if new else ():

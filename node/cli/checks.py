@@ -198,8 +198,11 @@ def node_answer(answer: StatusView | MeshError, version: str, owner: int | None)
         findings.append(Finding(check="version", level=Level.WARN, found=found, remedy=remedy))
     if not answer.timeline_writable:
         found = "rows cannot be written, so messages are refused"
-        remedy = "Make room on the disk and check log/node.log; then run: helio down && helio up"
+        remedy, *rest = answer.timeline_alarms or ("Check the disk and log/node.log.",)
         findings.append(Finding(check="timeline", level=Level.FAIL, found=found, remedy=remedy))
+    else:
+        rest = list(answer.timeline_alarms)
+    findings += [Finding(check="timeline", level=Level.WARN, found=words) for words in rest]
     return findings
 
 

@@ -208,6 +208,7 @@ def status_lines(status: StatusView, now_us: int, console: Console) -> list[str]
         f"exchanges  {exchanges}",
         f"notices    {status.notices_owed} owed",
         f"timeline   {timeline}",
+        *(f"           {console.tint(one_line(words), Tone.BAD)}" for words in status.timeline_alarms),
         f"screen     {one_line(status.screen_engine)} {one_line(status.screen_version)}",
         f"screened   {_scores(status.screen_scores)}",
         f"tmux       {one_line(status.tmux_version)}",

@@ -19,7 +19,7 @@ from node.cli.text import one_line, shorten
 from node.core.errors import ErrorCode, MeshError
 
 if TYPE_CHECKING:
-    from node.core.screen import Verdict
+    from node.core.verdict import Verdict
 
 _FILE_BYTES = 64 << 20
 _SHOWN = 160
@@ -69,8 +69,9 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
     """Say what the screen would do with a text, and at which place of it."""
     # The weights take a moment to load, which the help does not need.
     from node import shipped
-    from node.core.screen import Field, screen
+    from node.core.screen import screen
     from node.core.screen_credentials import masked
+    from node.core.verdict import Field
 
     text = "" if by_line else _read(file)
     scorer = shipped.scorer()
@@ -111,8 +112,8 @@ def check_command(*, file: Path, by_line: bool, in_json: bool) -> None:
 def explain_command(*, file: Path, in_json: bool) -> None:
     """Show why: the layers that were read, the windows of each with their scores, and the words that told most."""
     from node import shipped
-    from node.core.screen import Field
     from node.core.screen_explain import explained
+    from node.core.verdict import Field
 
     why = explained([Field(name="text", text=_read(file))], shipped.scorer())
     if in_json:

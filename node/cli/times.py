@@ -11,12 +11,12 @@ MICRO = 1_000_000
 _AGE = re.compile(r"(\d{1,9})\s*(s|m|h|d|w)", re.ASCII | re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 # Also what datetime can say; beyond it a row's time is shown as the number it is.
-_LAST_US = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp()) * MICRO
+LAST_US = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp()) * MICRO
 
 
 def moment(us: int) -> str:
     """`2027-01-31 09:30:00.250+01:00`: microseconds since 1970 in the local zone, or the bare number beyond 9999."""
-    if not 0 <= us <= _LAST_US:
+    if not 0 <= us <= LAST_US:
         return f"{us} us"
     local = datetime.fromtimestamp(us // MICRO, UTC).replace(microsecond=us % MICRO).astimezone()
     return local.isoformat(sep=" ", timespec="milliseconds")
@@ -24,7 +24,7 @@ def moment(us: int) -> str:
 
 def day(us: int) -> str:
     """`2027-01-31`: the day of that moment in the local zone."""
-    return moment(us).partition(" ")[0] if 0 <= us <= _LAST_US else moment(us)
+    return moment(us).partition(" ")[0] if 0 <= us <= LAST_US else moment(us)
 
 
 def age(us: int, now_us: int) -> str:

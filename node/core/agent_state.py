@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from node.core.model import AgentState
+from node.core.screen_credentials import credentials
 
 LINE_VERSION: Final = 1
 # The subtype that a hook gives a prompt event without a prompt: Qwen Code has one after each tool result.
@@ -195,6 +196,8 @@ def hook_event(line: Mapping[str, object]) -> HookEvent | None:
     if line.get("v") != LINE_VERSION or not name:
         return None
     conversation = _matching(_CONVERSATION, line.get("session_id"))
+    # It is kept: an agent's client chose it, and whoever writes a hook may choose anything.
+    conversation = "" if credentials(conversation) else conversation
     named = AgentConversation(id=conversation, transcript=_path(line, "transcript_path"), cwd=_path(line, "cwd"))
     return HookEvent(
         name=name,

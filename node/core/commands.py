@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import Exchange, Message, MessageKind, Session
-from node.core.screen import Field
 from node.core.screen_credentials import all_without_credentials
 from node.core.transfer import Attachment
+from node.core.verdict import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

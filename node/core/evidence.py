@@ -187,12 +187,14 @@ class Evidence:
         signed: int = 0,
         trusted: frozenset[str] = frozenset(),
         signing: bool = False,
+        excuses: Sequence[Excuse] = (),
     ) -> Verification:
         """What was found. `first` is the first row that the log still keeps, `claimed` how far it says that it goes.
 
         `signed` is the size of the largest checkpoint there is, `trusted` the ids of nodes that may answer for the log;
-        with `signing` the node still writes the log, and need not have signed all of it.
+        with `signing` the node still writes the log, and need not have signed all of it. `excuses` are in later logs.
         """
+        self._excuses.extend(excuses)
         tree, end = self._verifier.tree, self.size if self._end is None else self._end
         self._compare_seen()
         beyond = max([signed, *(head.size for head in self._seen), claimed.size if claimed else 0])

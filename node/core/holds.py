@@ -11,7 +11,7 @@ from typing import Final
 
 from node.core.ids import short
 from node.core.model import Author, Exchange, Message, MessageKind, Status
-from node.core.screen import CREDENTIAL, Decision, Field, Verdict
+from node.core.verdict import CREDENTIAL, Decision, Field, Verdict
 from node.core.workspace import ScreenMode
 
 INJECTION: Final = "prompt_injection"

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Final
 
 from node.core.errors import ErrorCode, MeshError
+
+# What whoever reads the timeline remembers of it at a time: rows that others may belong to, and what an overview names.
+TIMELINE_SPAN: Final = 4_096
+OVERVIEW_PEERS: Final = 256
+OVERVIEW_BLOCKS: Final = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,3 +26,4 @@ class NodeStatus:
     agents_connected: int
     tmux_version: str
     screen_scores: tuple[int, ...] = ()
+    timeline_alarms: tuple[str, ...] = ()

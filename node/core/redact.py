@@ -22,10 +22,11 @@ Span: TypeAlias = tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redaction:
-    """A text without secrets, and how many were taken out of it."""
+    """A text without secrets, how many were taken out of it, and whether it was cut."""
 
     text: str
     count: int
+    cut: bool = False
 
 
 def redact(text: str) -> Redaction:
@@ -53,7 +54,7 @@ def preview(text: str, limit: int) -> Redaction:
         if mark.start() < end < mark.end():
             end = mark.start()
             break
-    return Redaction(text=whole.text[:end] + ELLIPSIS, count=whole.count)
+    return Redaction(text=whole.text[:end] + ELLIPSIS, count=whole.count, cut=True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

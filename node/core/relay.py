@@ -25,8 +25,8 @@ from node.core.model import (
     SessionStatus,
     Status,
 )
-from node.core.screen import Field
 from node.core.transfer import Attachment
+from node.core.verdict import Field
 
 PROTOCOL: Final = 1
 # The code of a forward that is to come again once its files are there.

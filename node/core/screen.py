@@ -12,43 +12,30 @@ import heapq
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from node.core.screen_credentials import Credential, credentials, without_credentials
 from node.core.screen_disguises import disguised_passages
-from node.core.screen_learned import ASK, LEARNED, LINE, learned_hits, passage_hits
+from node.core.screen_learned import DISGUISED, LEARNED, LINE, learned_hits, passage_hits
 from node.core.screen_match import SNIPPET, Hit, pattern_hits, phrase_hits
 from node.core.screen_origin import Origin
 from node.core.screen_policy import policy_hits
 from node.core.screen_rules import ADVICE, VERSION
 from node.core.screen_views import View, canonical, decoded_views, hidden_runs, smuggled_views
 from node.core.screen_words import LEXIS
+from node.core.secret_names import without_pieces
+from node.core.verdict import ASK, CREDENTIAL, DOUBT, Decision, Field, Finding, Verdict
 
 if TYPE_CHECKING:
     # It brings numpy, which most who speak of verdicts never need.
     from node.core.screen_scorer import Scorer
 
-__all__ = [
-    "CREDENTIAL",
-    "ENGINE",
-    "ENGINE_LEARNED",
-    "MAX_FINDINGS",
-    "SNIPPET",
-    "Decision",
-    "Field",
-    "Finding",
-    "Verdict",
-    "layers",
-    "screen",
-    "version_of",
-]
+__all__ = ["ENGINE", "ENGINE_LEARNED", "MAX_FINDINGS", "SNIPPET", "layers", "screen", "version_of"]
 
 ENGINE = "rules"
 ENGINE_LEARNED = f"{ENGINE}+{LEARNED}"
-CREDENTIAL = "credential"
 WITHHOLD_AT = LINE  # per mille
 LOG_AT = 300
 QUOTED_CAP = 600  # a quotation is logged at most
@@ -59,67 +46,6 @@ _NEVER_QUOTED = frozenset({"hidden", "encoded", CREDENTIAL})
 _BREAK = "\n\n"  # stands for what is left out
 LAYERS_TIMES, LAYERS_FREE = 8, 65536  # all layers together may be 8 times the message, and 64 Ki code points more
 MAX_FINDINGS = 64
-
-
-class Decision(StrEnum):
-    RELAY = "relay"
-    LOG = "log"  # relayed, and noted in the timeline
-    HOLD = "hold"  # a person at the receiving side is asked first
-    WITHHOLD = "withhold"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One hit. `start`, `end` are code points of the original field; `weight` is per mille; `view` says which layer."""
-
-    rule: str
-    field: str
-    start: int
-    end: int
-    weight: int
-    view: str
-    quoted: bool
-
-    @property
-    def family(self) -> str:
-        """What kind of rule it is of."""
-        return self.rule.partition(".")[0]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """`score` is per mille; `snippet` and `advice` are for the sender, with control characters escaped.
-
-    `asks` says what a held message asks for, `credentials` whether it carries one, however much else was found.
-    """
-
-    decision: Decision
-    score: int
-    findings: tuple[Finding, ...]
-    snippet: str
-    advice: str
-    engine: str
-    version: str
-    asks: tuple[str, ...] = ()
-    credentials: bool = False
-
-    @property
-    def stops(self) -> bool:
-        """Whether it goes no further by itself."""
-        return self.decision in {Decision.HOLD, Decision.WITHHOLD}
-
-    @property
-    def decisive(self) -> Finding | None:
-        """The finding that told most for the decision; None when it is to relay."""
-        asking = self.decision is Decision.HOLD
-        told = [one for one in self.findings if (one.family == ASK) is asking]
-        return max(told, key=lambda one: (not one.quoted, one.weight), default=None) if self.stops else None
 
 
 def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
@@ -135,30 +61,31 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
         *_structural_hits(joined),
         *_credential_hits(secrets),
         *_layer_hits(joined, scorer),
-        *(passage_hits(disguised_passages(joined), "disguised", scorer) if scorer is not None else ()),
+        *(passage_hits(disguised_passages(joined), DISGUISED, scorer) if scorer is not None else ()),
         *_seam_hits(fields),
     ]
     hits = _quotations_marked(joined, _distinct(heapq.nlargest(4 * MAX_FINDINGS, found, key=lambda hit: hit.weight)))
-    against = [hit for hit in hits if hit.family != ASK]
+    against = [hit for hit in hits if hit.family not in {ASK, DOUBT}]
     plain_score, best = _score([hit for hit in against if not hit.quoted])
     full_score, best_of_all = _score(against)
     score = max(plain_score, min(full_score, QUOTED_CAP))
     asked = [hit for hit in hits if hit.family == ASK and hit.weight >= WITHHOLD_AT and not hit.quoted]
-    decision = _decision(score, asked)
+    doubted = [hit for hit in hits if hit.family == DOUBT and not hit.quoted]
+    decision = _decision(score, [*asked, *doubted])
     best = best if best is not None and plain_score >= LOG_AT else best_of_all
     told = [hit for hit in against if hit.family != LEARNED and not hit.quoted and hit.weight >= LOG_AT]
     if best is not None and best.family == LEARNED and told:
         # What a rule finds is known by name, and the advice fits.
         best = max(told, key=lambda hit: hit.weight)
     if decision is Decision.HOLD:
-        best = max(asked, key=lambda hit: hit.weight)
+        best = max(asked or doubted, key=lambda hit: hit.weight)
         score = best.weight
     field_starts = list(accumulate((len(field.text) + 1 for field in fields), initial=0))
     return Verdict(
         decision=decision,
         score=score,
         findings=tuple(_finding(hit, fields, field_starts) for hit in hits),
-        snippet=_escaped(without_credentials(best.excerpt)) if best is not None else "",
+        snippet=_escaped(without_credentials(_shown(best, joined, secrets))) if best is not None else "",
         advice=ADVICE[best.family] if best is not None and decision is not Decision.RELAY else "",
         engine=ENGINE if scorer is None else ENGINE_LEARNED,
         version=VERSION if scorer is None else version_of(scorer),
@@ -167,15 +94,20 @@ def screen(fields: Sequence[Field], scorer: Scorer | None = None) -> Verdict:
     )
 
 
+def _shown(hit: Hit, joined: str, secrets: tuple[Credential, ...]) -> str:
+    """The excerpt of a hit without what is left in it of a secret that it was cut in."""
+    return hit.excerpt if hit.family == CREDENTIAL or not secrets else without_pieces(hit.excerpt, joined, secrets)
+
+
 def version_of(scorer: Scorer) -> str:
     """Of the rules, and of the weights with the beginning of their hash."""
     return f"{VERSION}+{scorer.version}.{scorer.digest[:12]}"
 
 
-def _decision(score: int, asked: Sequence[Hit]) -> Decision:
+def _decision(score: int, for_a_person: Sequence[Hit]) -> Decision:
     if score >= WITHHOLD_AT:
         return Decision.WITHHOLD
-    if asked:
+    if for_a_person:
         return Decision.HOLD
     return Decision.LOG if score >= LOG_AT else Decision.RELAY
 

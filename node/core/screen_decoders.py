@@ -37,12 +37,14 @@ _LATIN_OF = {
 }
 _LOOKALIKE = re.compile("[" + "".join(map(chr, _LATIN_OF)) + "]")
 _LOOKALIKE_WORD = re.compile("[a-z" + "".join(map(chr, _LATIN_OF)) + "]{2,40}")
+_SHORTEST_MIXED, _LEAST_MIXED = 3, 3
 _ROT13 = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", "NOPQRSTUVWXYZABCDEFGHIJKLMnopqrstuvwxyzabcdefghijklm"
 )
 _LEET = {"0": "o", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "@": "a", "$": "s", "+": "t", "!": "i", "|": "l"}
 _LEET_AS_I = str.maketrans({**_LEET, "1": "i"})
 _LEET_AS_L = str.maketrans({**_LEET, "1": "l"})
+_UNSPACED_FROM = "\u2e80"  # no digit is drawn like these signs
 _LEET_WORD = re.compile(r"[\w@$|+!]{2,30}")
 
 # One letter, up to three separators, one letter, ...: five letters at least. Each step has one way to match.
@@ -126,20 +128,30 @@ def _base64_text(token: str) -> str | None:
 def _base64_runs(text: str, flat: bytes) -> list[Run]:
     runs: list[Run] = []
     read = 0
+    told: dict[str, str | None] = {}  # paths and ids are repeated more often than not
     for start, _ in screen_shape.long_runs(flat):
         match = _BASE64.match(text, start) if start >= read else None
         if match is None:
             continue
         read = match.end()
-        token = "".join(match.group().split()).replace(">", "")
-        if token.isalpha() and (token.islower() or token.isupper()):
-            continue
-        for candidate in (token, token.translate(_ROT13), token[::-1].lstrip("=")):
-            decoded = _base64_text(candidate)
-            if decoded is not None:
-                runs.append((match.start(), match.end(), decoded))
-                break
+        found = match.group()
+        if found not in told:
+            told[found] = _base64_said("".join(found.split()).replace(">", ""))
+        decoded = told[found]
+        if decoded is not None:
+            runs.append((match.start(), match.end(), decoded))
     return runs
+
+
+def _base64_said(token: str) -> str | None:
+    """What a token says, as it stands, rotated, or backwards."""
+    if token.isalpha() and (token.islower() or token.isupper()):
+        return None
+    for candidate in (token, token.translate(_ROT13), token[::-1].lstrip("=")):
+        decoded = _base64_text(candidate)
+        if decoded is not None:
+            return decoded
+    return None
 
 
 def _base32_runs(text: str, flat: bytes) -> list[Run]:
@@ -229,15 +241,25 @@ def spelled_out(text: str) -> str:
 
 
 def lookalike_runs(folded: str, known: Callable[[str], bool]) -> list[Run]:
-    """Words of the vocabulary which are written with letters that only look like Latin ones."""
+    """Words of the vocabulary which are written with letters that only look like Latin ones.
+
+    Where several other words mix letters of ASCII with such, all that do.
+    """
     if folded.isascii() or _LOOKALIKE.search(screen_shape.odd_of(folded)) is None:
         return []
     runs: list[Run] = []
+    others = 0
     for match in _LOOKALIKE_WORD.finditer(folded):
         word = match.group()
-        if not word.isascii() and known(latin := word.translate(_LATIN_OF)):
-            runs.append((match.start(), match.end(), latin))
-    return runs
+        if word.isascii():
+            continue
+        latin = word.translate(_LATIN_OF)
+        if not known(latin):
+            if len(word) < _SHORTEST_MIXED or not any(map(str.isascii, word)):
+                continue
+            others += 1
+        runs.append((match.start(), match.end(), latin))
+    return runs if others >= _LEAST_MIXED else [run for run in runs if known(run[2])]
 
 
 def spaced_runs(folded: str, shaped: bytes) -> list[Run]:
@@ -277,7 +299,7 @@ def leet_runs(folded: str, shaped: bytes, known: Callable[[str], bool]) -> list[
 
 def _leet_reading(word: str, known: Callable[[str], bool]) -> tuple[int, str] | None:
     """How many characters of `word` spell a word of the vocabulary, and which; None when they do not."""
-    if word.isalpha() or word.isdecimal():
+    if word.isalpha() or word.isdecimal() or max(word) >= _UNSPACED_FROM:
         return None
     shorter = word.rstrip("!|+")  # a sign at the end may be a letter, too
     for written in (word,) if shorter == word else (word, shorter):

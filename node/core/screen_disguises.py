@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from node.core.screen_decoders import Run
+from node.core import screen_shape
+from node.core.screen_decoders import INVISIBLE, Run
 from node.core.screen_passages import MOST_PASSAGES, Passage, joined_up
 from node.core.screen_views import canonical
 
 # Letters that are drawn as wide as a sign of Chinese. Of these, words are written to look odd, not to be read.
 _WIDE = re.compile("[\uff21-\uff3a\uff41-\uff5a]")
 _LEAST_WIDE, _LEAST_PARTED = 12, 3
-# Joiners have their place in Arabic and Indic words, the others in none.
+# Joiners have their place in Arabic and Indic words, the others in none. Vowels of those scripts are no letters.
+_IN_WORD = "[^\\W\\d_]|[\u064b-\u0652\u0900-\u0dff]"
 _PARTED = re.compile(
-    "(?<=[^\\W\\d_])[\u200b\u2060-\u2064\ufeff\u00ad](?=[^\\W\\d_])"
+    f"(?<={_IN_WORD})[\u200b\u2060-\u2064\ufeff\u00ad](?={_IN_WORD})"
     "|(?<=[A-Za-z\u0400-\u04ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3])[\u200c\u200d](?=[^\\W\\d_])"
 )
 
@@ -24,7 +26,10 @@ def disguised_passages(text: str) -> Iterator[Passage]:
     """What of a raw text is written in wide letters, or parted by characters that nobody sees, as it reads."""
     if text.isascii():
         return
-    for found, least in ((_WIDE, _LEAST_WIDE), (_PARTED, _LEAST_PARTED)):
+    odd = screen_shape.odd_of(text)
+    for sign, found, least in ((_WIDE, _WIDE, _LEAST_WIDE), (INVISIBLE, _PARTED, _LEAST_PARTED)):
+        if sign.search(odd) is None:
+            continue
         places: list[Run] = [(match.start(), match.end(), match.group()) for match in found.finditer(text)]
         if len(places) < least:
             continue

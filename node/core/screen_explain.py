@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from node.core.screen import Field, Verdict, layers, screen
+from node.core.screen import layers, screen
 from node.core.screen_credentials import masked
 from node.core.screen_scorer import Scorer
+from node.core.verdict import Field, Verdict
 
 MOST_LAYERS: Final = 16
 MOST_WINDOWS: Final = 8

@@ -17,6 +17,7 @@ from node.core.screen_reading import slab_spans, together
 from node.core.screen_words import VOCABULARY
 
 _SECTION = 500  # code points that are asked together
+_AT_ONCE = 32_768  # up to here the whole is asked first: nearly always that ends it
 _REMEMBERED_RUNS, _REMEMBERED_CHARS = 16_384, 32
 _NO_SIGN = " "  # of a word without a concept
 
@@ -103,7 +104,13 @@ class Gate:
             # Between two concepts stand so many letters at most, each of which may be a phrase.
             source += rf"[\s\S]{{0,{VOCABULARY.longest * step.gap}}}?" if source else ""
             single = "".join(sorted(way for way in spelled if len(way) == 1))
-            source += "(?:" + "|".join([f"[{single}]", *sorted(way for way in spelled if len(way) > 1)]) + ")"
+            longer = sorted(way for way in spelled if len(way) > 1)
+            if source:
+                source += "(?:" + "|".join([f"[{single}]", *longer]) + ")"
+            else:
+                # The engine jumps from one to the next where a pattern begins with one set.
+                begins = "".join(sorted({way[0] for way in spelled}))
+                source = f"[{begins}](?:(?<=[{single}])" + "".join(f"|(?<={way[0]}){way[1:]}" for way in longer) + ")"
         needs = _united(self._bits.setdefault(spelled, 1 << len(self._bits)) for spelled in ways)
         return _Form(needs=needs, pattern=re.compile(source))
 
@@ -116,7 +123,7 @@ class Gate:
         plain = screen_shape.is_plain(shaped)
         met = self._met_by("".join(map(self._signs.__getitem__, runs)))
         forms = [form for form in self._forms if form.needs & met == form.needs]
-        if plain and not forms:
+        if plain and (not forms or (len(folded) <= _AT_ONCE and not self._holds(shaped, forms))):
             return
         sections = list(self._sections(folded, shaped, all_plain=plain))
         start = end = 0
@@ -131,6 +138,10 @@ class Gate:
             end = sections[min(at + 2, len(sections) - 1)].end
         if end:
             yield start, end
+
+    def _holds(self, shaped: bytes, forms: Iterable[_Form]) -> bool:
+        signs = "".join(map(self._signs.__getitem__, screen_shape.alnum_runs(shaped).split()))
+        return any(form.pattern.search(signs) is not None for form in forms)
 
     def _met_by(self, signs: str) -> int:
         return _united(map(self._met.__getitem__, set(signs) & self._met.keys()))

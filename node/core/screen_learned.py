@@ -9,18 +9,28 @@ from typing import TYPE_CHECKING, Final
 from node.core.screen_match import SNIPPET, Hit, hit_of
 from node.core.screen_passages import Passage
 from node.core.screen_views import View
+from node.core.verdict import DOUBT
 
 if TYPE_CHECKING:
     from node.core.screen_scorer import Scorer
 
 LEARNED: Final = "learned"
-ASK: Final = "ask"
+DISGUISED: Final = "disguised"
+"""The name of what canonical forms take off without a trace."""
 LINE: Final = 700
 """The weight (per mille) at which a hit of its own decides; the scorer's own lines are moved there."""
 _LEAST: Final = 300
 # The scorer takes one text in a hundred for hostile. Of what somebody took the trouble to disguise far more is: so much
 # is added to its logit.
-DISGUISED: Final = 8.0
+HIDDEN: Final = 10.0
+"""For what nobody does honestly: letters that are not letters, look like others, are turned, rotated or spaced."""
+PARTED: Final = 8.0
+"""For wide letters and what nobody sees in words: hyphens that show only where a line ends come with copied pages."""
+# People encode for reasons of their own, too: more than hints are needed to stop that.
+ENCODED: Final = 4.0
+DOUBTED: Final = 8.0
+"""What passes with ENCODED and would not with this is held for a person."""
+_ENCODINGS: Final = frozenset({"base64", "hex", "base32", "percent", "html", "escape"})
 # What has fewer says nothing that could be learnt: a name, a number, a yes. A sign of a script without blanks counts as
 # a part of a word.
 _LETTERS: Final = 20
@@ -45,16 +55,23 @@ def learned_hits(view: View, scorer: Scorer) -> Iterator[Hit]:
 
 
 def passage_hits(passages: Iterable[Passage], name: str, scorer: Scorer) -> Iterator[Hit]:
-    """How much each passage that was disguised reads like an attack."""
+    """How much each passage that was disguised reads like an attack; `name` says how, as a view's does."""
+    honest = _ENCODINGS.issuperset(name.split("+"))
+    suspicion = ENCODED if honest else PARTED if name == DISGUISED else HIDDEN
+
+    def hit(rule: str, passage: Passage, weight: int) -> Hit:
+        excerpt = f"[{name}] {passage.text[:SNIPPET]}"
+        return Hit(rule=rule, start=passage.start, end=passage.end, weight=weight, view=name, excerpt=excerpt)
+
     for passage in passages:
         if not _says_something(passage.text):
             continue
         scored = scorer.score(passage.text)
-        weight = _on_scale(_moved(scored.injection, DISGUISED), scorer.withhold_at)
+        weight = _on_scale(_moved(scored.injection, suspicion), scorer.withhold_at)
         if weight >= _LEAST:
-            excerpt = f"[{name}] {passage.text[:SNIPPET]}"
-            rule = f"{LEARNED}.{scored.kind}"
-            yield Hit(rule=rule, start=passage.start, end=passage.end, weight=weight, view=name, excerpt=excerpt)
+            yield hit(f"{LEARNED}.{scored.kind}", passage, weight)
+        if honest and weight < LINE and _moved(scored.injection, DOUBTED) >= scorer.withhold_at:
+            yield hit(f"{DOUBT}.{scored.kind}", passage, LINE)
 
 
 def _says_something(text: str) -> bool:

@@ -16,6 +16,7 @@ from node.core.screen_views import View
 from node.core.screen_words import VOCABULARY
 
 _LETTERS = re.compile("[a-z]*")
+_ALWAYS = 1  # a bit that every text has
 _REMEMBERED_RUNS, _REMEMBERED_CHARS = 16_384, 32
 _REACH = 2_000  # more than any raw pattern matches or looks at
 SNIPPET = 300  # characters of an excerpt that are shown to the sender
@@ -92,7 +93,7 @@ class _Heard(dict[bytes, int]):
         foreign = not hint.isascii() or "-" in hint  # which stands for others in a shape
         whole = b"" if foreign else hint.encode("ascii")
         letters = b"" if foreign else max(_LETTERS.findall(hint), key=len).encode("ascii")
-        bit = self._bits.setdefault(letters, 1 << len(self._bits)) if letters else 0
+        bit = self._bits.setdefault(letters, _ALWAYS << 1 + len(self._bits)) if letters else 0
         return _Hint(whole=whole, foreign=hint if foreign else "", bit=bit)
 
     def __missing__(self, run: bytes) -> int:
@@ -104,11 +105,18 @@ class _Heard(dict[bytes, int]):
         return heard
 
 
+def _first_bits(group: Sequence[_Hint]) -> int:
+    """Of which one at least is heard where a hint of the group occurs; all when one of them has no letters."""
+    return reduce(int.__or__, (hint.bit for hint in group)) if all(hint.bit for hint in group) else -1
+
+
 _HEARD = _Heard()
 _COMPILED = tuple(map(_compiled, PHRASES))
 _PATTERNS = tuple(
-    (pattern, tuple(tuple(map(_HEARD.hint, group)) for group in pattern.hints), re.compile(pattern.regex))
-    for pattern in PATTERNS
+    (_first_bits(groups[0]), pattern, groups, re.compile(pattern.regex))
+    for pattern, groups in (
+        (pattern, tuple(tuple(map(_HEARD.hint, group)) for group in pattern.hints)) for pattern in PATTERNS
+    )
 )
 _YOU = _class_of("YOU|YOUR")
 _NEGATED = re.compile(rf"[{_class_of('NEG')}][^\n,]?\Z")
@@ -175,8 +183,10 @@ def _language(matched: Sequence[frozenset[str]]) -> str:
 def pattern_hits(view: View) -> Iterator[Hit]:
     """A hit for each match of a raw pattern of the rules."""
     folded, shaped = view.folded, view.shaped
-    heard = reduce(int.__or__, map(_HEARD.__getitem__, view.runs), 0)
-    for pattern, groups, regex in _PATTERNS:
+    heard = reduce(int.__or__, set(map(_HEARD.__getitem__, view.runs)), _ALWAYS)
+    for bits, pattern, groups, regex in _PATTERNS:
+        if not bits & heard or (pattern.runs and pattern.runs.isdisjoint(view.runs)):
+            continue
         for group in groups:
             for hint in group:
                 if hint.bit & heard == hint.bit and (hint.foreign in folded if hint.foreign else hint.whole in shaped):

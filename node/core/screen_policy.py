@@ -7,20 +7,19 @@ who is to do what to what: a word that asks, an act and its object near one anot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
-from node.core import screen_shape
 from node.core.screen_match import Hit, hit_of
-from node.core.screen_policy_lexicon import LEXICON, UNSPACED, WORD, WORDS, Entry, Form, fits
-from node.core.screen_policy_words import ADDRESSES, ENVIRONS, FILE_WORDS, KEY_FILES
+from node.core.screen_policy_gate import asking
+from node.core.screen_policy_lexicon import LEXICON, WORD, Entry, Form, fits
+from node.core.screen_policy_rules import ACTS, EVIDENCE, RULES, SELDOM_DOCUMENTED, Rule
+from node.core.screen_policy_words import ADDRESSES, ENVIRONS, KEY_FILES
 from node.core.screen_views import View, fold
 
 _ASKED: Final = 800  # for a request in so many words
 _TOLD: Final = 700  # for a bare imperative
-_LONGEST = 400  # code points of a sentence that are read together
 _ACT_TO_OBJECT = 90
 _TOLD_TO_OBJECT = 60
 _AGENT_TO_ACT = 40
@@ -41,41 +40,6 @@ class _Mark:
     language: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rule:
-    """An act on an object is an ask of `kind`; a bare imperative only next to one of `told`."""
-
-    kind: str
-    acts: frozenset[str]
-    objects: frozenset[str]
-    told: frozenset[str]
-
-
-def _rule(kind: str, acts: str, objects: str, told: str) -> _Rule:
-    return _Rule(
-        kind=kind, acts=frozenset(acts.split()), objects=frozenset(objects.split()), told=frozenset(told.split())
-    )
-
-
-_RULES = (
-    _rule("secrets", "GIVE", "SECRET", "ME ADDRESS OUTSIDE AGENT"),
-    _rule("credential_files", "GIVE DUMP", "KEYFILE", "ME ADDRESS OUTSIDE AGENT"),
-    _rule("env_dump", "GIVE DUMP", "ENV", "ME ADDRESS OUTSIDE AGENT"),
-    _rule("guards_off", "OFF", "GUARD", "ME NOW AGENT"),
-    _rule("guards_off", "TURN", "GUARD", "ME NOW AGENT"),
-    _rule("guards_off", "USE", "FLAG", "ME NOW AGENT"),
-    _rule("merge", "MERGE", "CHANGE IT NUMBER", "ME NOW AGENT"),
-    _rule("merge", "PUSH", "MAINLINE", "ME NOW AGENT"),
-    _rule("merge", "FORCE", "HISTORY", "ME NOW AGENT"),
-    _rule("publish", "PUBLISH", "PLACE VERSION IT", "ME NOW AGENT"),
-    _rule("permission", "GRANT", "RIGHT", "ME NOW"),
-    _rule("send_outside", "GIVE", "OUTSIDE ADDRESS", "OUTSIDE ADDRESS"),
-)
-_ACTS = frozenset(name for rule in _RULES for name in rule.acts)
-_OBJECTS = frozenset(name for rule in _RULES for name in rule.objects)
-_TELLING = frozenset(name for rule in _RULES for name in rule.told)
-_EVIDENCE = frozenset({"ASK", "ASKED", "CAN", "FREE"})
-_SELDOM_DOCUMENTED = frozenset({"OFF"})
 _VERB_FIRST = frozenset({"en", "fr", "es", "pt", "it"})
 _NAMED = frozenset({"KEYFILE", "ENV", "ADDRESS"})
 _WHATEVER_THE_WORDS = frozenset({"secrets", "credential_files", "env_dump"})
@@ -83,7 +47,6 @@ _FIELD = frozenset(':=("')
 _PART = frozenset("-/._@")
 _PAUSES = frozenset(",;:，、")
 
-_SENTENCE_END = re.compile(r"[.!?;\n。！？；।…](?:(?<=[\n。！？；।…])|(?=[\s\"'”’)*_`]|\Z))")
 _FILES = re.compile(KEY_FILES)
 _ENVIRONS = re.compile(ENVIRONS)
 _ADDRESSES = re.compile(ADDRESSES)
@@ -109,154 +72,68 @@ _CLAUSE_START = re.compile(
 )
 
 
-_WIDTH: Final = 16  # bits, of which each language has one
-_ALL: Final = (1 << _WIDTH) - 1
-_BITS = {language: 1 << at for at, language in enumerate(WORDS)}
-_ENGLISH = _BITS["en"]
-_REMEMBERED, _REMEMBERED_CHARS = 16_384, 32
-_IN_FILES = frozenset(WORD.findall(FILE_WORDS))
-
-
-class _Roles(dict[str, int]):
-    """By word the languages in which it can begin an act, an object and a request: _WIDTH bits for each."""
-
-    def __missing__(self, word: str) -> int:
-        roles = 0
-        parts = re.split("['-]", word.removeprefix("#"))
-        if not _IN_FILES.isdisjoint(parts) or any(part[0].isdecimal() for part in parts):
-            roles |= _ALL << _WIDTH
-        for entry in LEXICON.telling(word):
-            bit = _BITS[entry.language]
-            act = entry.concept in _ACTS
-            if act:
-                roles |= bit
-            if entry.concept in _OBJECTS:
-                roles |= bit << _WIDTH
-            if (
-                entry.concept in _EVIDENCE
-                or entry.concept in _TELLING
-                or entry.form is Form.ASKS
-                or (act and entry.form is Form.START and entry.concept in _SELDOM_DOCUMENTED and bit != _ENGLISH)
-            ):
-                roles |= bit << 2 * _WIDTH
-        if len(word) <= _REMEMBERED_CHARS:
-            if len(self) >= _REMEMBERED:
-                self.clear()
-            self[word] = roles
-        return roles
-
-
-_ROLES = _Roles()
-
-
-def _runs(concepts: frozenset[str]) -> frozenset[bytes]:
-    """The runs of letters and digits that begin what stands for one of the concepts, or asks by itself."""
-    return frozenset(
-        run.encode("ascii")
-        for entry in LEXICON.entries()
-        if entry.concept in concepts or entry.form is Form.ASKS
-        for run in re.findall("[a-z0-9]+", entry.rarest)
-    )
-
-
-_ACT_RUNS = _runs(_ACTS)
-_REQUEST_RUNS = _runs(_EVIDENCE | _TELLING | _SELDOM_DOCUMENTED)
-
-
-def policy_hits(view: View) -> Iterator[Hit]:
-    """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for. Total and linear."""
-    plain = screen_shape.is_plain(view.shaped)
-    addressed = b"://" in view.shaped or b"@" in view.shaped
-    runs = screen_shape.alnum_runs(view.shaped)
-    if plain and not addressed:
-        present = set(runs.split())
-        if _ACT_RUNS.isdisjoint(present) or _REQUEST_RUNS.isdisjoint(present):
-            return
-    for start, end in _sentences(view.folded):
-        words = runs[start:end].split()
-        if _REQUEST_RUNS.isdisjoint(words) or _ACT_RUNS.isdisjoint(words):
-            # What is not ASCII is told apart below, and an address may be all that makes a request.
-            shape = view.shaped[start:end] if addressed or not plain else b""
-            if not (addressed and (b"://" in shape or b"@" in shape)) and screen_shape.is_plain(shape):
-                continue
+def policy_hits(view: View, spans: Iterable[tuple[int, int]] | None = None) -> Iterator[Hit]:
+    """A hit `ask.<kind>` over the asking clause for each thing the view asks its reader for; the sentences at `spans`
+    (all that may ask, when not given) are read. Total and linear.
+    """
+    for start, end in asking(view) if spans is None else spans:
         sentence = view.folded[start:end]
-        if not _may_ask(sentence):
+        places = list(_places(sentence))
+        concepts = {entry.concept for _, _, entry in places}
+        if ACTS.isdisjoint(concepts) or "ABOUT" in concepts:
             continue
-        marks = _word_marks(sentence)
-        concepts = {mark.concept for mark in marks}
-        if _ACTS.isdisjoint(concepts) or "ABOUT" in concepts:
+        if EVIDENCE.isdisjoint(concepts) and all(entry.form is Form.PLAIN for _, _, entry in places):
             continue
-        if _EVIDENCE.isdisjoint(concepts) and all(mark.form is Form.PLAIN for mark in marks):
+        signs = list(_sign_marks(sentence, concepts))
+        concepts.update(mark.concept for mark in signs)
+        rules = list(_fitting(concepts, sentence))
+        if not rules:
             continue
-        marks += _sign_marks(sentence, concepts)
+        marks = [*(_mark(*place) for place in places), *signs]
         marks.sort(key=lambda mark: (mark.start, -mark.end))
-        concepts = {mark.concept for mark in marks}
-        for rule in _fitting(concepts, sentence):
+        for rule in rules:
             found = _asked(rule, sentence, marks)
             if found is not None:
                 first, last, weight = found
                 yield hit_of(f"ask.{rule.kind}", view, start + first, start + last, weight)
 
 
-def _fitting(concepts: set[str], sentence: str) -> Iterator[_Rule]:
+def _fitting(concepts: set[str], sentence: str) -> Iterator[Rule]:
     """The rules whose act and object are in a sentence."""
-    for rule in _RULES:
-        if rule.kind == "merge" and _UPDATES.search(sentence):
-            continue
-        if not rule.acts.isdisjoint(concepts) and not rule.objects.isdisjoint(concepts):
+    for rule in RULES:
+        if (
+            not rule.acts.isdisjoint(concepts)
+            and not rule.objects.isdisjoint(concepts)
+            and not (rule.kind == "merge" and _UPDATES.search(sentence))
+        ):
             yield rule
-
-
-def _may_ask(sentence: str) -> bool:
-    """Whether its words can be an act, an object and a request in one language; errs to the side of yes."""
-    if not sentence.isascii() and UNSPACED.search(sentence):
-        return True
-    roles = 0
-    for word in WORD.findall(sentence):
-        roles |= _ROLES[word]
-    acts, objects, requests = roles & _ALL, roles >> _WIDTH & _ALL, roles >> 2 * _WIDTH
-    if "://" in sentence or "@" in sentence:
-        objects = requests = _ALL
-    return bool(acts & requests and (acts & objects or objects & _ENGLISH))
-
-
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """The sentences of a text, cut where they are longer than is read together."""
-    begin = 0
-    ends = (match.end() for slab in screen_shape.slabs(text) for match in _SENTENCE_END.finditer(text, *slab))
-    for end in chain(ends, (len(text),)):
-        if end - begin > 2:
-            for at in range(begin, end, _LONGEST):
-                yield at, min(end, at + _LONGEST)
-        begin = end
 
 
 def _mark(start: int, end: int, entry: Entry) -> _Mark:
     return _Mark(start=start, end=end, concept=entry.concept, form=entry.form, language=entry.language)
 
 
-def _word_marks(sentence: str) -> list[_Mark]:
-    """What the words of a sentence stand for."""
-    found: list[_Mark] = []
+def _places(sentence: str) -> Iterator[tuple[int, int, Entry]]:
+    """What the words of a sentence stand for, and where."""
     tokens = WORD.findall(sentence)
     starts: list[int] = []
-    for at, word in enumerate(tokens):
-        following = tokens[at + 1] if at + 1 < len(tokens) else ""
-        for entry in LEXICON.look_up(word):
+    for at, entries in enumerate(map(LEXICON.look_up, tokens)):
+        for entry in entries:
             size = len(entry.words)
             # Nearly all phrases end at their second word.
             if size > 1 and not (
-                following.startswith(entry.second) and fits(tokens[at + 1 : at + size], entry.words[1:])
+                at + 1 < len(tokens)
+                and tokens[at + 1].startswith(entry.second)
+                and fits(tokens[at + 1 : at + size], entry.words[1:])
             ):
                 continue
             starts = starts or [match.start() for match in WORD.finditer(sentence)]
             start, last = starts[at], at + size - 1
             # `.example` is the end of an address
             if entry.concept != "ABOUT" or sentence[start - 1 : start] != ".":
-                found.append(_mark(start, starts[last] + len(tokens[last]), entry))
+                yield start, starts[last] + len(tokens[last]), entry
     if not sentence.isascii():
-        found += [_mark(*place) for place in LEXICON.anywhere(sentence)]
-    return found
+        yield from LEXICON.anywhere(sentence)
 
 
 def _sign_marks(sentence: str, concepts: set[str]) -> Iterator[_Mark]:
@@ -284,7 +161,7 @@ def _sign(match: re.Match[str], concept: str) -> _Mark:
     return _Mark(start=match.start(), end=match.end(), concept=concept, form=Form.PLAIN, language="")
 
 
-def _asked(rule: _Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
+def _asked(rule: Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
     """Start, end and weight of the first clause that asks for what the rule is about."""
     for act in marks:
         # `email:` is a field, `npm-publish` a name
@@ -314,7 +191,7 @@ def _asked(rule: _Rule, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int
     return None
 
 
-def _is_object(rule: _Rule, mark: _Mark, act: _Mark) -> bool:
+def _is_object(rule: Rule, mark: _Mark, act: _Mark) -> bool:
     if mark.concept == "IT":
         return "IT" in rule.objects and mark.language == act.language and 0 <= mark.start - act.end <= 1
     if mark.concept in ("CHANGE", "NUMBER") and act.language in _VERB_FIRST and mark.start - act.end > 40:
@@ -362,9 +239,7 @@ def _requests(mark: _Mark, act: _Mark, *, begins: bool, free: bool) -> bool:
     return gap <= _ASK_TO_START or (gap <= _ASK_TO_ACT and (act.form is Form.PLAIN or begins))
 
 
-def _evidence(
-    rule: _Rule, act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]
-) -> tuple[int, int, int] | None:
+def _evidence(rule: Rule, act: _Mark, aim: _Mark, sentence: str, marks: Sequence[_Mark]) -> tuple[int, int, int] | None:
     """What makes the act a request to the reader: where that is, and the weight."""
     if act.form is Form.ASKS:
         return act.start, act.end, _ASKED
@@ -376,7 +251,7 @@ def _evidence(
     if act.form is Form.START and begins:
         if leave is not None:
             return leave.start, leave.end, _TOLD
-        if act.language == aim.language and act.language != "en" and act.concept in _SELDOM_DOCUMENTED:
+        if act.language == aim.language and act.language != "en" and act.concept in SELDOM_DOCUMENTED:
             return act.start, act.end, _TOLD
         for mark in marks:
             if mark.concept in rule.told and _tells(mark, act):

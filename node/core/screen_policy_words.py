@@ -386,3 +386,9 @@ FILE_WORDS = (
     " ecdsa id kubeconfig shadow keychain keyring auth service secret secrets pem p12 pfx jks kdbx keystore config"
     " p4tickets terraformrc history gradle azure wallet environ printenv process os set"
 )
+# A piece at least of one word in whatever they match, however it is glued to others.
+FILE_PARTS = (
+    r"aws|netrc|npmrc|pypirc|pgpass|cnf|credentials|kube|gnupg|ssh|docker|env|vault|rsa|ed25519|ecdsa|shadow|keychain"
+    r"|keyring|auth|service|secret|pem|p12|pfx|jks|kdbx|keystore|config|p4tickets|terraformrc|history|gradle|azure"
+    r"|wallet|\bset\b"
+)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERSION = "2"
+VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,13 +30,15 @@ class Phrase:
 class Pattern:
     """A regular expression over the folded text, all repeats of which are bounded.
 
-    It is tried only on a text where of each group of `hints` one occurs.
+    It is tried only on a text where of each group of `hints` one occurs, and of `runs`, if there are any, one stands by
+    itself between signs and blanks.
     """
 
     family: str
     hints: tuple[tuple[str, ...], ...]
     regex: str
     weight: int
+    runs: frozenset[bytes] = frozenset()
 
 
 def _phrases(family: str, *rows: tuple[int, str], negatable: bool = True, languages: str = "") -> tuple[Phrase, ...]:
@@ -185,8 +187,8 @@ def _groups(hints: str) -> tuple[tuple[str, ...], ...]:
 
 
 PATTERNS: tuple[Pattern, ...] = tuple(
-    Pattern(family=family, weight=weight, hints=_groups(hints), regex=regex)
-    for family, weight, hints, regex in (
+    Pattern(family=family, weight=weight, hints=_groups(hints), regex=regex, runs=frozenset(runs))
+    for family, weight, hints, regex, *runs in (
         ("marker", 450, "<|", r"<\|(?:im_start|system)\|?>"),
         ("marker", 500, "[&inst~sys", r"\[/?inst\]|<</?sys>>"),
         ("marker", 450, "<", r"</?(?:system|system[_ ]prompt|system[_ ]message)>"),
@@ -208,7 +210,8 @@ PATTERNS: tuple[Pattern, ...] = tuple(
           r"|came) )?(?:above|before this)")),
         ("address", 350, "ai~assistant~agent~model~bot&attention~note~message~notice~important~todo",
          (r"(?:attention|note|message|notice|important|todo)[^\n.:]{0,24}\b(?:ai|llm|assistants?|ai agents?"
-          r"|language models?|bots?)\b[^\n.:]{0,20}:")),
+          r"|language models?|bots?)\b[^\n.:]{0,20}:"),
+         b"ai", b"llm", b"assistant", b"assistants", b"model", b"models", b"bot", b"bots"),
         ("address", 350, "language model~ai model~ai agent~ai assistant",
          (r"(?:any|if an?|every|all) (?:ai|language|large language)[ -](?:models?|agents?"
           r"|assistants?)\b[^\n.]{0,40}\b(?:must|has to|have to|should|is reading|reads)\b")),
@@ -267,6 +270,8 @@ ADVICE: dict[str, str] = {
     "learned": "Your text reads like instructions to an agent that go beyond its work. Say what you need done as"
     " ordinary work, in your own name, and leave out what its person has to decide.",
     "ask": "Your text asks for something that only a person may grant. The person at the other end is asked.",
+    "doubt": "Your text is encoded, and what it says may be meant to steer the receiver. The person at the other end is"
+    " asked first. Write it in the clear, or attach a file.",
     "credential": "Your text holds a credential. Leave it out: say where it is kept, and let the receiver take it from"
     " there.",
     "hidden": "Your text holds characters that people cannot see. Write it again as plain visible text.",

@@ -124,7 +124,7 @@ class Scorer:
             return Scored(injection=0, ask=0, kind="", ask_kind="", start=0, end=0)
         injection, ask = self._per_mille(0, loudest, count), self._per_mille(1, strongest, count)
         first, last = place * BLOCK, min((place + WINDOW) * BLOCK, len(best.tokens))
-        if max(injection, ask) >= SHRINK_AT:
+        if injection >= SHRINK_AT:  # an ask has no place of its own
             first, last = self._shrunk(best, place, first, last)
         kinds = best.logits[place, 1 + len(self._weights.asks) :]
         return Scored(

@@ -31,7 +31,7 @@ from node.core.screen_decoders import (
     tag_runs,
 )
 from node.core.screen_origin import Origin
-from node.core.screen_passages import MOST_PASSAGES, Passage, joined_up
+from node.core.screen_passages import LEAST_DECODED, MOST_PASSAGES, Passage, blanks_between, in_letters, joined_up
 
 CONTEXT = 200  # characters kept on both sides of a decoded run, so that a phrase half in plain text stays whole
 MAX_DEPTH = 2
@@ -45,6 +45,7 @@ _WITHOUT_DECOMPOSITION = {
 _WORD_SHORTEST, _WORD_LONGEST = 4, 30
 _LETTERS = re.compile(r"[^\W\d_]{2,40}")
 _LEAST_MIXED = 2
+_ENDS = "\n.!?"  # of a sentence
 _WORD = re.compile(rf"[^\W\d_]{{{_WORD_SHORTEST},{_WORD_LONGEST}}}")
 
 
@@ -244,9 +245,15 @@ def decoded_views(parent: View, lexis: Lexis) -> Iterator[View]:
     if parent.depth >= MAX_DEPTH:
         return
     for name, decode in DECODERS:
-        view = _substituted(parent, name, parent.text, decode(parent.text, parent.flat))
+        if name == "percent" and parent.name.endswith("leet"):
+            continue  # its digits were read as letters
+        runs = decode(parent.text, parent.flat)
+        view = _substituted(parent, name, parent.text, runs)
         if view is not None:
-            yield view
+            # Of prose only blanks and signs are encoded.
+            words = name == "percent"
+            told = blanks_between(parent.text, runs) if words else joined_up(parent.text, runs, size=in_letters)
+            yield replace(view, passages=tuple(_passage(parent, *one) for one in islice(told, MOST_PASSAGES)))
     for name, runs in (
         ("homoglyph", lookalike_runs(parent.folded, lexis.known)),
         ("spaced", spaced_runs(parent.folded, parent.shaped)),
@@ -314,8 +321,19 @@ def _transformed(parent: View, name: str, undo: Callable[[str], str], disguised:
             builder.copy(parent.text, start, end)
             builder.pieces[-1] = undo(builder.pieces[-1])
         builder.replace("\n\n", end - 1, end)
-    passages = ((start, end, undo(parent.text[start:end])) for start, end, _ in joined_up(parent.text, places))
+    # Words that are rotated are hardly ever others, but many read as one backwards.
+    least = LEAST_DECODED if undo is backwards else _WORD_SHORTEST
+    spans = [_clause(parent.text, start, end) for start, end, _ in joined_up(parent.text, places, least)]
+    passages = ((start, end, undo(parent.text[start:end])) for start, end in dict.fromkeys(spans))
     return builder.derive(parent, name, passages)
+
+
+def _clause(text: str, start: int, end: int) -> tuple[int, int]:
+    """The stretch with the rest of the sentences that it begins and ends in, as far as CONTEXT."""
+    low, high = max(0, start - CONTEXT), min(len(text), end + CONTEXT)
+    begins = max(text.rfind(sign, low, start) for sign in _ENDS)
+    ends = [at for sign in _ENDS if (at := text.find(sign, end, high)) >= 0]
+    return max(low, begins + 1), min(ends, default=high)
 
 
 def smuggled_views(text: str) -> Iterator[View]:

@@ -34,7 +34,7 @@ LAST_WORD_CHARS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusView:
-    """The node at a glance. While `timeline_writable` is false, messages are refused."""
+    """The node at a glance. While `timeline_writable` is false, messages are refused; `timeline_alarms` say why."""
 
     node_id: str
     version: str
@@ -53,6 +53,7 @@ class StatusView:
     agents_connected: int
     tmux_version: str
     screen_scores: tuple[int, ...] = ()
+    timeline_alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,13 +213,27 @@ class ArrivalView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogView:
+    """One log of the node, whose rows `first` to `size` - 1 are kept; all but the current one are closed."""
+
+    origin: str
+    size: int
+    first: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineRowView:
-    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field."""
+    """A timeline row: the exact bytes that were hashed, their leaf hash, and the erasable texts by field.
+
+    `salts` is what the row's commitments to the texts were made with, where it was asked for.
+    """
 
     seq: int
     data: bytes
     leaf: bytes
     side: tuple[tuple[str, str], ...]
+    salts: tuple[tuple[str, bytes], ...] = ()
 
 
 _FAR = "at the other end"

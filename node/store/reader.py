@@ -17,6 +17,7 @@ from node.store.approvals import ApprovalReader
 from node.store.mesh import MeshReader
 from node.store.mirrors import MirrorReader
 from node.store.relay import RelayReader
+from node.store.retention import RetentionReader
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -29,7 +30,6 @@ from node.store.rows import (
     tree_of,
     workspace_of,
 )
-from node.store.timeline import TimelineReader
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def address_values(address: Address) -> tuple[str, str]:
     return address.node, address.session or ""
 
 
-class SqliteReader(ApprovalReader, MeshReader, MirrorReader, RelayReader, TimelineReader):
+class SqliteReader(ApprovalReader, MeshReader, MirrorReader, RelayReader, RetentionReader):
     """Implements ports.Reader over one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

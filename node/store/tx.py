@@ -18,6 +18,7 @@ from node.store.mesh import MeshTx
 from node.store.mirrors import MirrorTx
 from node.store.reader import SqliteReader, address_values
 from node.store.relay import RelayTx
+from node.store.retention import RetentionTx
 from node.store.rows import (
     EXCHANGE_COLUMNS,
     MESSAGE_COLUMNS,
@@ -52,7 +53,7 @@ _SET_LADDER = (
 )
 
 
-class SqliteTx(TimelineTx, SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
+class SqliteTx(TimelineTx, RetentionTx, SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
     """Implements ports.Tx inside a transaction that the engine began."""
 
     def __init__(
@@ -60,9 +61,11 @@ class SqliteTx(TimelineTx, SqliteReader, ApprovalTx, MeshTx, MirrorTx, RelayTx):
         connection: sqlite3.Connection,
         row_clock: Callable[[], timeline.Clock],
         entropy: Entropy,
+        *,
+        allow_gaps: bool = False,
     ) -> None:
         SqliteReader.__init__(self, connection)
-        TimelineTx.__init__(self, connection, row_clock, entropy)
+        TimelineTx.__init__(self, connection, row_clock, entropy, allow_gaps=allow_gaps)
 
     def put_session(self, session: Session) -> None:
         """Inserts or replaces a session."""

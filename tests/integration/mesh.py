@@ -113,9 +113,11 @@ class ManualClock:
     def __init__(self) -> None:
         self._readings = count(1)
         self._skipped_us = 0
+        # Set: every reading is the same, as those of a coarse clock are.
+        self.stands = False
 
     def wall_us(self) -> int:
-        return START_US + self._skipped_us + next(self._readings)
+        return START_US + self._skipped_us + (0 if self.stands else next(self._readings))
 
     def boottime_us(self) -> int:
         return self.wall_us() - START_US

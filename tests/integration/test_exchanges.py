@@ -10,6 +10,7 @@ import pytest
 from node.core.commands import Answer, Ask, Cancel, Close, Command, Deliver, Report, Request, Steer
 from node.core.errors import ErrorCode
 from node.core.model import Address, Author, End, MessageKind, SessionStatus, Status
+from node.core.redact import Redaction
 from node.ledger import Draft
 from node.ledger_rows import side_text
 from node.ports_timeline import RowFilter
@@ -348,7 +349,7 @@ async def test_a_long_text_comes_to_the_writer_redacted(tmp_path: Path) -> None:
         assert exchange is not None
         draft = Draft(
             id=mesh.ledger.new_id(), kind=MessageKind.REPORT, sender=End.WORKER, author=Author.SESSION, text=text,
-            shown="as it was redacted before",
+            shown=Redaction(text="as it was redacted before", count=1),
         )  # fmt: skip
         await mesh.store.write(lambda tx: mesh.ledger.write(tx, exchange, draft))
         wanted = RowFilter(exchange=exchange.id)

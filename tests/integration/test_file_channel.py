@@ -70,6 +70,8 @@ async def test_what_is_there_goes_once(tmp_path: Path) -> None:
         await stage.push(*files, files[0])
         assert stage.client.parcels.read_bytes == 5 * MB
         assert stage.server.kept() == {one.sha256 for one in files}
+        # What is there already does not come again, and has no second row.
+        assert stage.ground.rows == [(one.sha256, MB, None) for one in files]
         assert stage.client.log.progress_of(MESSAGE) == (5 * MB, 5 * MB)
 
 

@@ -75,6 +75,7 @@ async def test_content_of_another_hash_is_refused_and_removed(tmp_path: Path) ->
         answer = await pushed(channel, start, [b"hel", b"lo"])
         assert code_of(answer) is ErrorCode.TAMPERED
         assert (stage.server.kept(), stage.server.parts()) == (set(), [])
+        assert stage.ground.rows == [(start.sha256, 5, ErrorCode.TAMPERED)]
         # The same call with what it said is taken.
         assert await pushed(channel, start, [b"other"]) == pb.PushResponse(size=5)
 
@@ -131,6 +132,7 @@ async def test_content_above_the_limit_is_refused_before_its_first_byte(tmp_path
             refusal = await pushed(channel, pb.PushRequest(sha256=over.sha256, size=over.size), [b"x"])
             assert code_of(refusal) is ErrorCode.LIMIT
             assert refusal.details["name"] == "message_bytes"
+        assert set(stage.ground.rows) == {(fits.sha256, MB, None), (over.sha256, MB + 1, ErrorCode.LIMIT)}
         assert stage.server.parts() == [f"{MB}.kept"]
 
 

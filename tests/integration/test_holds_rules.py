@@ -11,7 +11,7 @@ from node.core.limits import Limits
 from node.core.model import Status
 from node.core.workspace import DriverKind, ScreenMode, Workspace
 from tests.holds_stage import PUBLISH, SECRET, asking, exchange_of, pair, story
-from tests.integration.mesh import INJECTION, refused, scenario, texts
+from tests.integration.mesh import INJECTION, NODE, refused, scenario, texts
 
 ONCE, SESSION, ALWAYS, DENIED = Decision.ONCE, Decision.SESSION, Decision.ALWAYS, Decision.DENIED
 WAITS = "held: waits for a person's approval"
@@ -40,7 +40,11 @@ async def test_for_the_session_is_for_that_reader_and_that_very_text(tmp_path: P
         again = await carol.request(bob, SECRET)
         assert (again.message.ladder.screened, again.message.ladder.landed_us is not None) == ("log", True)
         (row,) = [r for r in await mesh.rows(message=again.message.id) if r["row"] == "message"]
-        assert (row["decision"], row["policy"]) == ("relayed", "screen.allowed")
+        assert (row["decision"], row["extra"]) == ("relayed", {"rule": "screen.allowed"})
+        (passed,) = await mesh.rows(message=again.message.id, engine="override")
+        assert (passed["decision"], passed["reason"]) == ("relayed", "allow_list")
+        (kept,) = await mesh.rows(engine="screening")
+        assert (kept["decision"], kept["to"]) == ("allow_added", {"node": NODE, "session": bob.session.id})
         assert (await alice.request(bob, f"{SECRET} ")).message.awaits_approval
         assert (await alice.request(carol, SECRET)).message.awaits_approval
 
@@ -77,8 +81,10 @@ async def test_in_mode_log_everything_passes_and_is_noted(tmp_path: Path) -> Non
         await person.screens(ScreenMode.LOG)
         for text in (SECRET, INJECTION):
             receipt = await alice.request(bob, text)
-            (row,) = await mesh.rows(message=receipt.message.id)
-            assert (row["decision"], row["policy"]) == ("relayed", "screen.log")
+            row, passed = await mesh.rows(message=receipt.message.id)
+            assert (row["decision"], row["extra"]) == ("relayed", {"rule": "screen.log"})
+            assert (passed["engine"], passed["decision"], passed["reason"]) == ("override", "relayed", "log_only")
+            assert passed["scan"] == row["scan"]
             scan = row["scan"]
             assert isinstance(scan, dict)
             assert scan["status"] == "flagged"

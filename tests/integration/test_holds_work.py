@@ -191,7 +191,7 @@ async def test_an_allowed_file_passes_from_then_on(tmp_path: Path, decision: Dec
         await person.says(decision)
         second = await sent(alice, "notes.txt", text="Once more.")
         assert await landed(at, second)
-        assert ("files_flagged", "screen.allowed") in await story(at.mesh, second.message)
+        assert ("files_flagged", "allow_list") in await story(at.mesh, second.message)
         # The words of the file are no message that was allowed.
         assert (await sent(alice, text=SECRET)).message.awaits_approval
         (tmp_path / "a" / "notes.txt").write_text(f"{SECRET}!")
@@ -206,7 +206,7 @@ async def test_in_mode_log_flagged_files_land_and_are_noted(tmp_path: Path) -> N
         (tmp_path / "a" / "notes.txt").write_text(INJECTION)
         receipt = await sent(alice, "notes.txt")
         assert await landed(at, receipt)
-        assert ("files_flagged", "screen.log") in await story(at.mesh, receipt.message)
+        assert ("files_flagged", "log_only") in await story(at.mesh, receipt.message)
 
 
 @pytest.mark.parametrize(

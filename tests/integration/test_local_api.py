@@ -178,12 +178,13 @@ async def test_the_timeline_is_read_filtered_and_verified(tmp_path: Path) -> Non
     node = Node(tmp_path)
     wanted = RowFilter(
         from_seq=3, limit=9, engine="e", decision="d", session="s", exchange="x", message="m",
-        since_us=1, until_us=2, tail=True,
+        since_us=1, until_us=2, tail=True, log="l/n/1", before_seq=8, row="message", outcome="read", reason="r",
+        workspace="w", peer="p", text="t", whole=True,
     )  # fmt: skip
     async with node.up() as client:
         rows = [row async for row in client.timeline(wanted)]
         assert node.log.wanted == [wanted]
-        assert [asdict(row) for row in rows] == [asdict(row) for row in node.log.stored[3:]]
+        assert [asdict(row) for row in rows] == [asdict(row) | {"salts": ()} for row in node.log.stored[3:]]
         first, last = [view async for view in client.verify_timeline()]
         assert (first.rows, first.total, first.result) == (2, 5, None)
         assert last.result is not None
@@ -191,6 +192,21 @@ async def test_the_timeline_is_read_filtered_and_verified(tmp_path: Path) -> Non
         assert (last.result.ok, last.result.root, last.result.origin) == (False, "01" * 32, "local/n/1")
         assert asdict(last.result.problem) == {"seq": 3, "code": ProblemCode.EDITED, "words": "row 3 was edited"}
         assert last.result.warnings == ("the clock went back",)
+
+
+@played
+async def test_the_logs_and_the_overview_arrive_whole(tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    async with node.up() as client:
+        shown = await client.timeline_logs()
+        assert [asdict(one) for one in shown] == [
+            {"origin": one.origin, "size": one.size, "first": one.first, "current": one.current}
+            for one in await node.log.logs()
+        ]
+        overview = await client.timeline_overview(77)
+        told = await node.log.overview(77)
+        blocks = tuple(asdict(row) | {"salts": ()} for row in told.blocks)
+        assert asdict(overview) == asdict(told) | {"blocks": blocks}
 
 
 @played

@@ -64,6 +64,7 @@ async def test_a_file_from_before_there_were_tiles_gets_them(tmp_path: Path) -> 
                 size INTEGER NOT NULL, last BLOB, frontier BLOB NOT NULL) STRICT;
             INSERT INTO timeline_head SELECT 1, origin, size, last, frontier FROM timeline_logs;
             DROP TABLE timeline_logs; DROP TABLE timeline_tiles; DROP TABLE timeline_checkpoints;
+            DROP TABLE timeline_prunes;
             ALTER TABLE timeline RENAME COLUMN place TO seq; ALTER TABLE timeline_side RENAME COLUMN place TO seq;
             PRAGMA user_version = 7;
         """)

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node.core.screen import MAX_FINDINGS, SNIPPET, Decision, Field, screen
+from node.core.screen import MAX_FINDINGS, SNIPPET, screen
+from node.core.verdict import Decision, Field
 
 _ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=400)
 _MARKUP = st.lists(

@@ -52,8 +52,9 @@ async def test_files_can_be_read_only_once_they_have_landed(tmp_path: Path) -> N
         (taken,) = (await bob.read()).taken
         assert [Path(path).read_text() for path in taken.paths] == ["hello", ""]
         assert all(Path(path).is_relative_to(at.home / "inbox" / bob.session.id) for path in taken.paths)
-        rows = [row["decision"] for row in await at.mesh.rows(message=receipt.message.id)]
-        assert rows == ["relayed", "landed", "read"]
+        rows = [(row["engine"], row["decision"]) for row in await at.mesh.rows(message=receipt.message.id)]
+        exchange = "agent.request"
+        assert rows == [(exchange, "relayed"), (exchange, "landed"), ("file", "landed"), (exchange, "read")]
 
 
 @scenario

@@ -104,6 +104,23 @@ async def test_pausing_and_removing_are_rows_and_wake_what_is_open(tmp_path: Pat
 
 
 @scenario
+async def test_a_server_that_does_not_let_this_node_in_is_a_row_once(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        peers = await book(mesh)
+        studio = await peers.add(paired("studio"))
+        mirrors = await opened(mesh, peers)
+        await mirrors.add("studio")
+        for code in (ErrorCode.REACH, ErrorCode.REACH, ErrorCode.UNSUPPORTED):
+            await mirrors.refused(studio.id, code)
+        await mirrors.refused("nobody", ErrorCode.REACH)
+        mirrors.let_in(studio.id)
+        await mirrors.refused(studio.id, ErrorCode.UNSUPPORTED)
+        found = await mesh.rows(engine="mirror", decision="link_refused")
+        assert [row["reason"] for row in found] == ["reach", "unsupported", "unsupported"]
+        assert all(row["to"] == {"node": studio.id} for row in found)
+
+
+@scenario
 async def test_a_server_is_named_by_an_address_that_is_known_of_it(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         peers = await book(mesh)

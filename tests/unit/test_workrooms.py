@@ -38,10 +38,11 @@ async def test_they_are_kept_changed_and_logged(tmp_path: Path) -> None:
     # A later workspace of that name is not reached by accident.
     assert box.reach == ()
     rows = [row["decision"] for row in await at.mesh.rows(engine="workspace")]
+    modes = [(row["decision"], row["reason"]) for row in await at.mesh.rows(engine="screening")]
+    assert modes == [("mode_changed", "hold"), ("mode_changed", "log")]
     assert box.mode is ScreenMode.LOG
     assert rows == [
-        "added", "added", "changed", "screen_hold", "changed", "screen_log", "reach_changed", "reach_changed",
-        "removed",
+        "added", "added", "changed", "changed", "reach_changed", "reach_changed", "removed",
     ]  # fmt: skip
     assert (await at.mesh.verification()).ok
     await at.mesh.store.close()

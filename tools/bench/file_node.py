@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from node import certificates
-from node.core.errors import MeshError
+from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, LinkState, NodeKey, Peer
 from node.core.rotation import fingerprint
@@ -107,6 +107,10 @@ class Everything:
 
     async def may_pull(self, peer: str, message: str, sha256: str) -> Attachment | None:
         raise NotImplementedError(peer, message, sha256)
+
+    async def came(self, peer: str, content: Attachment, refused: ErrorCode | None = None) -> None:
+        if refused is not None:
+            raise AssertionError(peer, content, refused)
 
 
 class Counted(Parcels):

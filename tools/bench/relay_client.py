@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 
 from node.changes import Changes
+from node.core.errors import ErrorCode
 from node.core.mesh import Grant, LinkState
 from node.core.model import Blocked, MessageKind
 from node.core.relay import Forward, ForwardResult, Item, Outcome, RemoteSession
@@ -145,6 +146,13 @@ class OneMirror:
     async def next_change(self, seen: int) -> int:
         await asyncio.Event().wait()
         return seen
+
+    async def refused(self, peer_id: str, code: ErrorCode) -> None:
+        raise AssertionError(peer_id, code)
+
+    def let_in(self, peer_id: str) -> None:
+        if peer_id != self._peer:
+            raise AssertionError(peer_id)
 
 
 class Callers:

@@ -20,8 +20,8 @@ from node.classifier import Classifier
 from node.core.limits import Limits
 from node.core.mesh import Peer
 from node.core.relay import Forward, ForwardResult, Item, News, Outcome, RemoteSession
-from node.core.screen import Field
 from node.core.transfer import Attachment
+from node.core.verdict import Field
 from node.identity import AuthorityFile
 from node.inbox import Inbox
 from node.ingress import Ingress

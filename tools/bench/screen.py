@@ -31,7 +31,8 @@ if __name__ == "__main__":
 
 from node import shipped
 from node.classifier import Classifier
-from node.core.screen import Field, screen, version_of
+from node.core.screen import screen, version_of
+from node.core.verdict import Field
 from node.version import VERSION
 from tools.bench import harness, reporting
 from tools.bench.harness import Json, Result

@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from node.core.screen import Decision, Field, screen
+from node.core.screen import screen
 from node.core.screen_scorer import Scorer
+from node.core.verdict import Decision, Field
 from tools.screen.corpus import Row, encoded, group, held, read
 
 WEIGHTS = Path(__file__).parents[2] / "node" / "data" / "screen.npz"

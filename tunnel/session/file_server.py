@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 
 from node.codec import parsed
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
-from node.core.transfer import Attachment
+from node.core.row_codes import RowReason
+from node.core.transfer import Attachment, is_sha256
 from node.ports_files import FileGround, Intake, Parcels, TransferLog
-from node.rpc_gate import Caller, Gate, Handlers
+from node.rpc_gate import REASON, Caller, Gate, Handlers
 from tunnel.session.file_words import OFFER, PULL, PUSH, Meter, told
 from tunnel.wire.v1 import files_pb2 as pb
 
@@ -35,13 +37,15 @@ class FileServer:
 
     async def _offer(self, caller: Caller, given: pb.OfferRequest) -> pb.OfferResponse:
         self._check_granted(caller)
-        standing = await self._parcels.offer(caller.peer.id, given.sha256, given.size)
+        async with self._told(caller.peer.id, given.sha256, given.size):
+            standing = await self._parcels.offer(caller.peer.id, given.sha256, given.size)
         return pb.OfferResponse(offset=standing.offset, complete=standing.complete)
 
     async def _push(self, caller: Caller, messages: AsyncIterator[bytes]) -> AsyncGenerator[pb.PushResponse, None]:
         self._check_granted(caller)
         start = parsed(await anext(messages), pb.PushRequest)
-        intake = await self._parcels.receive(caller.peer.id, start.sha256, start.size, start.offset)
+        async with self._told(caller.peer.id, start.sha256, start.size):
+            intake = await self._parcels.receive(caller.peer.id, start.sha256, start.size, start.offset)
         try:
             content = Attachment(name="", sha256=start.sha256, size=start.size, folder=False, entries=0)
             transfer = self._log.begin(
@@ -49,10 +53,23 @@ class FileServer:
             )
             with told(self._log, transfer):
                 await self._take(caller, intake, messages, Meter(self._log, transfer, start.offset))
-                await intake.finish()
+                async with self._told(caller.peer.id, start.sha256, start.size):
+                    await intake.finish()
+            await self._ground.came(caller.peer.id, content)
         finally:
             await intake.close()
         yield pb.PushResponse(size=start.size)
+
+    @asynccontextmanager
+    async def _told(self, peer: str, sha256: str, size: int) -> AsyncIterator[None]:
+        """What is refused inside has a row."""
+        try:
+            yield
+        except MeshError as error:
+            if is_sha256(sha256):
+                content = Attachment(name="", sha256=sha256, size=size, folder=False, entries=0)
+                await self._ground.came(peer, content, error.code)
+            raise
 
     async def _take(self, caller: Caller, intake: Intake, messages: AsyncIterator[bytes], meter: Meter) -> None:
         seconds, now = self._limits.mesh_idle_s, asyncio.get_running_loop().time
@@ -69,7 +86,7 @@ class FileServer:
         except TimeoutError as error:
             if not scope.expired():
                 raise
-            raise await self._gate.idle(caller, "silent", f"No bytes came for {seconds} s.") from error
+            raise await self._gate.idle(caller, RowReason.SILENT, f"No bytes came for {seconds} s.") from error
 
     async def _pull(self, caller: Caller, given: pb.PullRequest) -> AsyncGenerator[bytes, None]:
         self._check_granted(caller)
@@ -91,4 +108,5 @@ class FileServer:
             raise MeshError(
                 ErrorCode.REACH,
                 "This node has not granted `request` to the peer, or has taken it back. Ask the person here.",
+                {REASON: RowReason.NOT_GRANTED},
             )

@@ -39,6 +39,9 @@ _BREATH_S: Final = 0.2
 # More frames in a second than this nobody needs unless they answer this end's; each may be a write here.
 _FRAMES_PER_S: Final = 400
 _WORDS_CHARS: Final = 200
+_REFUSALS: Final = frozenset({
+    ErrorCode.REACH, ErrorCode.UNAUTHENTICATED, ErrorCode.LIMIT, ErrorCode.UNSUPPORTED, ErrorCode.INVALID_ARGUMENT,
+})  # fmt: skip
 
 Call = aio.StreamStreamCall[pb.RelayRequest, pb.RelayResponse]
 
@@ -187,7 +190,9 @@ class RelayClients:
             await self._talk(_Stream(peer=peer, call=call))
         except aio.AioRpcError as error:
             carried = errmap.carried(error)
-            return _meaning(carried.code if carried is not None else errmap.code_of(error.code()))
+            code = carried.code if carried is not None else errmap.code_of(error.code())
+            await self._note(peer, code)
+            return _meaning(code)
         except MeshError as error:
             _log.warning("the mirror of %s: %s", peer[:7], _words(error.message))
             return _words(error.message)
@@ -206,6 +211,7 @@ class RelayClients:
             raise await self._ended(stream)
         codec.check_protocol(first.welcome.protocol)
         await self._egress.reachable(stream.peer, up=True)
+        self._mirrors.let_in(stream.peer)
         self._up[stream.peer] = ""
         stream.heard = asyncio.get_running_loop().time()
         await alongside(
@@ -220,8 +226,15 @@ class RelayClients:
 
     async def _ended(self, stream: _Stream) -> MeshError:
         """Why the server ended the stream, in words of this node's: those of another could reach a model."""
-        code = await uncut(stream.call.code())
-        return MeshError(ErrorCode.UNAVAILABLE, _meaning(errmap.code_of(code)))
+        code = errmap.code_of(await uncut(stream.call.code()))
+        await self._note(stream.peer, code)
+        return MeshError(ErrorCode.UNAVAILABLE, _meaning(code))
+
+    async def _note(self, peer: str, code: ErrorCode) -> None:
+        """What the server refuses has a row; that it cannot be reached has none."""
+        if code in _REFUSALS:
+            with contextlib.suppress(MeshError):
+                await self._mirrors.refused(peer, code)
 
     # --- what comes in -----------------------------------------------------------------------------------------------
 

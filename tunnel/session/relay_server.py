@@ -13,6 +13,7 @@ from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
 from node.core.model import Status
 from node.core.relay import PROTOCOL, Forward, ForwardResult, Item, News, RemoteSession
+from node.core.row_codes import RowReason
 from node.grpc_setup import grpc
 from node.ports_mesh import Pins
 from node.ports_relay import Ingress, RemoteWaits
@@ -87,7 +88,7 @@ class RelayServer:
             raise MeshError(
                 ErrorCode.REACH,
                 "This node does not let yours ask its sessions. Its person can allow it with `helio peers grant`.",
-                {REASON: "not_granted"},
+                {REASON: RowReason.NOT_GRANTED},
             )
 
     async def _follow_trust(self, caller: Caller, seen: int) -> None:

@@ -19,7 +19,9 @@ from node.core.canonical import decode
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.mesh import Grant, Peer
+from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, SideField
 from node.ledger import Ledger
+from node.ledger_rows import Extra
 from node.ports import Clock, Reader, Store
 from node.ports_mesh import Calls, Pins
 from node.ports_mirror import PanelSource
@@ -44,7 +46,9 @@ _SHARE_OF_PACE: Final = 0.5
 _MINUTE_S: Final = 60.0
 # What the screen stopped stays here; of a row about it only who and whom.
 _UNREAD: Final = frozenset({"withheld", "held"})
-_SHOWN_OF_WITHHELD: Final = frozenset({"sender", "recipient"})
+_SHOWN_OF_WITHHELD: Final = frozenset({SideField.SENDER, SideField.RECIPIENT})
+# Whoever sees a preview need not be able to try what the whole was.
+_KEPT_HERE: Final = frozenset({SideField.SEAL})
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +139,7 @@ class WatchServer:
         self._count_start(caller.peer, now)
         rate = self._limits.watch_frames_per_s * _SHARE_OF_PACE
         watcher = _Watcher(wish=wish, pace=Pace(rate, int(rate)))
-        await self._row(caller, "watch_began", granted)
+        await self._row(caller, RowDecision.WATCH_BEGAN, granted)
         self._watchers.add(watcher)
         try:
             with self._source.watched() if wish.panel else nullcontext():
@@ -145,7 +149,7 @@ class WatchServer:
         finally:
             self._watchers.discard(watcher)
             try:
-                await self._row(caller, "watch_ended", granted, self._why_over(caller, wish))
+                await self._row(caller, RowDecision.WATCH_ENDED, granted, self._why_over(caller, wish))
             except MeshError as error:
                 # The disk, most likely. It is over all the same.
                 _log.warning("the end of a watch could not be recorded: %s", error.message)
@@ -250,20 +254,22 @@ class WatchServer:
             raise MeshError(
                 ErrorCode.LIMIT,
                 f"This peer began to watch {most} times within a minute, and that is the most. Try again later.",
-                {REASON: "too_often", "limit": most},
+                {REASON: RowReason.TOO_OFTEN, "limit": most},
             )
         starts.append(now)
 
-    def _why_over(self, caller: Caller, wish: WatchWish) -> str:
+    def _why_over(self, caller: Caller, wish: WatchWish) -> RowReason:
         if self._trust.pinned(caller.spki) is None:
-            return "revoked"
-        return "left" if self._granted(caller, wish) else "grant_taken"
+            return RowReason.REVOKED
+        return RowReason.LEFT if self._granted(caller, wish) else RowReason.GRANT_TAKEN
 
-    async def _row(self, caller: Caller, decision: str, granted: frozenset[Grant], reason: str | None = None) -> None:
+    async def _row(
+        self, caller: Caller, decision: RowDecision, granted: frozenset[Grant], reason: RowReason | None = None
+    ) -> None:
         peer = self._trust.pinned(caller.spki) or caller.peer
-        grants = [grant.value for grant in sorted(granted)]
-        row = partial(self._ledger.peer_row, peer=peer, engine="mirror", decision=decision, reason=reason)
-        await self._store.write(lambda tx: row(tx, extra={"grants": [*grants]}))
+        extra: Extra = {ExtraKey.GRANTS: [grant.value for grant in sorted(granted)]}
+        row = partial(self._ledger.peer_row, peer=peer, engine=RowEngine.MIRROR, decision=decision, reason=reason)
+        await self._store.write(lambda tx: row(tx, extra=extra))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +339,7 @@ def _side(row: StoredRow) -> list[SideText]:
     return [
         SideText(seq=row.seq, field=name, text=text)
         for name, text in row.side
-        if not withheld or name in _SHOWN_OF_WITHHELD
+        if name not in _KEPT_HERE and (not withheld or name in _SHOWN_OF_WITHHELD)
     ]
 
 
@@ -354,5 +360,5 @@ def _not_granted(wish: WatchWish) -> MeshError:
     return MeshError(
         ErrorCode.REACH,
         f"This node's person has not granted {wanted} to the client. There it is given with `helio peers grant`.",
-        {REASON: "not_granted"},
+        {REASON: RowReason.NOT_GRANTED},
     )

@@ -11,7 +11,7 @@ class StatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version", "screen_scores")
+    __slots__ = ("node_id", "version", "pid", "started_us", "home", "sessions_running", "sessions_ended", "exchanges_open", "questions_open", "timeline_rows", "timeline_writable", "screen_engine", "screen_version", "notices_owed", "agents_connected", "tmux_version", "screen_scores", "timeline_alarms")
     NODE_ID_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PID_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class StatusResponse(_message.Message):
     AGENTS_CONNECTED_FIELD_NUMBER: _ClassVar[int]
     TMUX_VERSION_FIELD_NUMBER: _ClassVar[int]
     SCREEN_SCORES_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_ALARMS_FIELD_NUMBER: _ClassVar[int]
     node_id: str
     version: str
     pid: int
@@ -46,7 +47,8 @@ class StatusResponse(_message.Message):
     agents_connected: int
     tmux_version: str
     screen_scores: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ..., screen_scores: _Optional[_Iterable[int]] = ...) -> None: ...
+    timeline_alarms: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node_id: _Optional[str] = ..., version: _Optional[str] = ..., pid: _Optional[int] = ..., started_us: _Optional[int] = ..., home: _Optional[str] = ..., sessions_running: _Optional[int] = ..., sessions_ended: _Optional[int] = ..., exchanges_open: _Optional[int] = ..., questions_open: _Optional[int] = ..., timeline_rows: _Optional[int] = ..., timeline_writable: _Optional[bool] = ..., screen_engine: _Optional[str] = ..., screen_version: _Optional[str] = ..., notices_owed: _Optional[int] = ..., agents_connected: _Optional[int] = ..., tmux_version: _Optional[str] = ..., screen_scores: _Optional[_Iterable[int]] = ..., timeline_alarms: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StopRequest(_message.Message):
     __slots__ = ()
@@ -498,7 +500,7 @@ class WaitExchangeResponse(_message.Message):
     def __init__(self, exchange: _Optional[_Union[Exchange, _Mapping]] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ..., timed_out: _Optional[bool] = ..., remaining: _Optional[int] = ...) -> None: ...
 
 class ReadTimelineRequest(_message.Message):
-    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail", "log")
+    __slots__ = ("from_seq", "limit", "follow", "engine", "decision", "session", "exchange", "message", "since_us", "until_us", "tail", "log", "before_seq", "row", "outcome", "reason", "workspace", "peer", "text", "whole", "batches", "salts")
     FROM_SEQ_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     FOLLOW_FIELD_NUMBER: _ClassVar[int]
@@ -511,6 +513,16 @@ class ReadTimelineRequest(_message.Message):
     UNTIL_US_FIELD_NUMBER: _ClassVar[int]
     TAIL_FIELD_NUMBER: _ClassVar[int]
     LOG_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_SEQ_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    PEER_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    WHOLE_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    SALTS_FIELD_NUMBER: _ClassVar[int]
     from_seq: int
     limit: int
     follow: bool
@@ -523,10 +535,20 @@ class ReadTimelineRequest(_message.Message):
     until_us: int
     tail: bool
     log: str
-    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ..., log: _Optional[str] = ...) -> None: ...
+    before_seq: int
+    row: str
+    outcome: str
+    reason: str
+    workspace: str
+    peer: str
+    text: str
+    whole: bool
+    batches: bool
+    salts: bool
+    def __init__(self, from_seq: _Optional[int] = ..., limit: _Optional[int] = ..., follow: _Optional[bool] = ..., engine: _Optional[str] = ..., decision: _Optional[str] = ..., session: _Optional[str] = ..., exchange: _Optional[str] = ..., message: _Optional[str] = ..., since_us: _Optional[int] = ..., until_us: _Optional[int] = ..., tail: _Optional[bool] = ..., log: _Optional[str] = ..., before_seq: _Optional[int] = ..., row: _Optional[str] = ..., outcome: _Optional[str] = ..., reason: _Optional[str] = ..., workspace: _Optional[str] = ..., peer: _Optional[str] = ..., text: _Optional[str] = ..., whole: _Optional[bool] = ..., batches: _Optional[bool] = ..., salts: _Optional[bool] = ...) -> None: ...
 
 class ReadTimelineResponse(_message.Message):
-    __slots__ = ("seq", "data", "leaf", "side")
+    __slots__ = ("seq", "data", "leaf", "side", "rows", "salts")
     class SideEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -534,15 +556,168 @@ class ReadTimelineResponse(_message.Message):
         key: str
         value: str
         def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class SaltsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
     SEQ_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     LEAF_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    SALTS_FIELD_NUMBER: _ClassVar[int]
     seq: int
     data: bytes
     leaf: bytes
     side: _containers.ScalarMap[str, str]
-    def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    rows: _containers.RepeatedCompositeFieldContainer[ReadTimelineResponse]
+    salts: _containers.ScalarMap[str, bytes]
+    def __init__(self, seq: _Optional[int] = ..., data: _Optional[bytes] = ..., leaf: _Optional[bytes] = ..., side: _Optional[_Mapping[str, str]] = ..., rows: _Optional[_Iterable[_Union[ReadTimelineResponse, _Mapping]]] = ..., salts: _Optional[_Mapping[str, bytes]] = ...) -> None: ...
+
+class RecordExportRequest(_message.Message):
+    __slots__ = ("step", "export", "format", "destination", "filter", "log", "first", "next", "count", "bytes", "sha256", "reason")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    EXPORT_FIELD_NUMBER: _ClassVar[int]
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    DESTINATION_FIELD_NUMBER: _ClassVar[int]
+    FILTER_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    SHA256_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    step: str
+    export: str
+    format: str
+    destination: str
+    filter: str
+    log: str
+    first: int
+    next: int
+    count: int
+    bytes: int
+    sha256: str
+    reason: str
+    def __init__(self, step: _Optional[str] = ..., export: _Optional[str] = ..., format: _Optional[str] = ..., destination: _Optional[str] = ..., filter: _Optional[str] = ..., log: _Optional[str] = ..., first: _Optional[int] = ..., next: _Optional[int] = ..., count: _Optional[int] = ..., bytes: _Optional[int] = ..., sha256: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RecordExportResponse(_message.Message):
+    __slots__ = ("export", "seq", "origin", "size", "root", "first_kept", "checkpoint", "end")
+    EXPORT_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    ROOT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_KEPT_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    export: str
+    seq: int
+    origin: str
+    size: int
+    root: bytes
+    first_kept: int
+    checkpoint: str
+    end: int
+    def __init__(self, export: _Optional[str] = ..., seq: _Optional[int] = ..., origin: _Optional[str] = ..., size: _Optional[int] = ..., root: _Optional[bytes] = ..., first_kept: _Optional[int] = ..., checkpoint: _Optional[str] = ..., end: _Optional[int] = ...) -> None: ...
+
+class ProveRowRequest(_message.Message):
+    __slots__ = ("log", "seq", "size")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    seq: int
+    size: int
+    def __init__(self, log: _Optional[str] = ..., seq: _Optional[int] = ..., size: _Optional[int] = ...) -> None: ...
+
+class ProveRowResponse(_message.Message):
+    __slots__ = ("leaf", "path")
+    LEAF_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    leaf: bytes
+    path: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, leaf: _Optional[bytes] = ..., path: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class ListTimelineLogsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListTimelineLogsResponse(_message.Message):
+    __slots__ = ("logs",)
+    LOGS_FIELD_NUMBER: _ClassVar[int]
+    logs: _containers.RepeatedCompositeFieldContainer[TimelineLog]
+    def __init__(self, logs: _Optional[_Iterable[_Union[TimelineLog, _Mapping]]] = ...) -> None: ...
+
+class TimelineLog(_message.Message):
+    __slots__ = ("origin", "size", "first", "current")
+    ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    CURRENT_FIELD_NUMBER: _ClassVar[int]
+    origin: str
+    size: int
+    first: int
+    current: bool
+    def __init__(self, origin: _Optional[str] = ..., size: _Optional[int] = ..., first: _Optional[int] = ..., current: _Optional[bool] = ...) -> None: ...
+
+class GetTimelineOverviewRequest(_message.Message):
+    __slots__ = ("since_us",)
+    SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    since_us: int
+    def __init__(self, since_us: _Optional[int] = ...) -> None: ...
+
+class GetTimelineOverviewResponse(_message.Message):
+    __slots__ = ("since_us", "rows", "relayed", "withheld", "held", "refused", "undelivered", "files", "file_bytes", "peers", "peers_total", "approvals_asked", "approvals_allowed", "approvals_denied", "clock_steps", "exports", "prunes", "turned_away", "damaged", "blocks", "overrides", "gaps")
+    SINCE_US_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    RELAYED_FIELD_NUMBER: _ClassVar[int]
+    WITHHELD_FIELD_NUMBER: _ClassVar[int]
+    HELD_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    UNDELIVERED_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    FILE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PEERS_FIELD_NUMBER: _ClassVar[int]
+    PEERS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    APPROVALS_ASKED_FIELD_NUMBER: _ClassVar[int]
+    APPROVALS_ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    APPROVALS_DENIED_FIELD_NUMBER: _ClassVar[int]
+    CLOCK_STEPS_FIELD_NUMBER: _ClassVar[int]
+    EXPORTS_FIELD_NUMBER: _ClassVar[int]
+    PRUNES_FIELD_NUMBER: _ClassVar[int]
+    TURNED_AWAY_FIELD_NUMBER: _ClassVar[int]
+    DAMAGED_FIELD_NUMBER: _ClassVar[int]
+    BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDES_FIELD_NUMBER: _ClassVar[int]
+    GAPS_FIELD_NUMBER: _ClassVar[int]
+    since_us: int
+    rows: int
+    relayed: int
+    withheld: int
+    held: int
+    refused: int
+    undelivered: int
+    files: int
+    file_bytes: int
+    peers: _containers.RepeatedScalarFieldContainer[str]
+    peers_total: int
+    approvals_asked: int
+    approvals_allowed: int
+    approvals_denied: int
+    clock_steps: int
+    exports: int
+    prunes: int
+    turned_away: int
+    damaged: int
+    blocks: _containers.RepeatedCompositeFieldContainer[ReadTimelineResponse]
+    overrides: int
+    gaps: int
+    def __init__(self, since_us: _Optional[int] = ..., rows: _Optional[int] = ..., relayed: _Optional[int] = ..., withheld: _Optional[int] = ..., held: _Optional[int] = ..., refused: _Optional[int] = ..., undelivered: _Optional[int] = ..., files: _Optional[int] = ..., file_bytes: _Optional[int] = ..., peers: _Optional[_Iterable[str]] = ..., peers_total: _Optional[int] = ..., approvals_asked: _Optional[int] = ..., approvals_allowed: _Optional[int] = ..., approvals_denied: _Optional[int] = ..., clock_steps: _Optional[int] = ..., exports: _Optional[int] = ..., prunes: _Optional[int] = ..., turned_away: _Optional[int] = ..., damaged: _Optional[int] = ..., blocks: _Optional[_Iterable[_Union[ReadTimelineResponse, _Mapping]]] = ..., overrides: _Optional[int] = ..., gaps: _Optional[int] = ...) -> None: ...
 
 class VerifyTimelineRequest(_message.Message):
     __slots__ = ("log", "seen")
@@ -657,6 +832,62 @@ class ProveTimelineResponse(_message.Message):
     PROOF_FIELD_NUMBER: _ClassVar[int]
     proof: str
     def __init__(self, proof: _Optional[str] = ...) -> None: ...
+
+class PruneTimelineRequest(_message.Message):
+    __slots__ = ("dry_run",)
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    dry_run: bool
+    def __init__(self, dry_run: _Optional[bool] = ...) -> None: ...
+
+class PruneTimelineResponse(_message.Message):
+    __slots__ = ("log", "first", "next", "first_us", "last_us", "why", "deleted", "doubt")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
+    FIRST_US_FIELD_NUMBER: _ClassVar[int]
+    LAST_US_FIELD_NUMBER: _ClassVar[int]
+    WHY_FIELD_NUMBER: _ClassVar[int]
+    DELETED_FIELD_NUMBER: _ClassVar[int]
+    DOUBT_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    first: int
+    next: int
+    first_us: int
+    last_us: int
+    why: str
+    deleted: int
+    doubt: str
+    def __init__(self, log: _Optional[str] = ..., first: _Optional[int] = ..., next: _Optional[int] = ..., first_us: _Optional[int] = ..., last_us: _Optional[int] = ..., why: _Optional[str] = ..., deleted: _Optional[int] = ..., doubt: _Optional[str] = ...) -> None: ...
+
+class EraseTimelineRequest(_message.Message):
+    __slots__ = ("log", "seqs", "field", "exchange", "session", "before_us", "dry_run")
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    SEQS_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    EXCHANGE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_US_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    log: str
+    seqs: _containers.RepeatedScalarFieldContainer[int]
+    field: str
+    exchange: str
+    session: str
+    before_us: int
+    dry_run: bool
+    def __init__(self, log: _Optional[str] = ..., seqs: _Optional[_Iterable[int]] = ..., field: _Optional[str] = ..., exchange: _Optional[str] = ..., session: _Optional[str] = ..., before_us: _Optional[int] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class EraseTimelineResponse(_message.Message):
+    __slots__ = ("seq", "size", "found", "erased")
+    SEQ_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    FOUND_FIELD_NUMBER: _ClassVar[int]
+    ERASED_FIELD_NUMBER: _ClassVar[int]
+    seq: int
+    size: int
+    found: int
+    erased: int
+    def __init__(self, seq: _Optional[int] = ..., size: _Optional[int] = ..., found: _Optional[int] = ..., erased: _Optional[int] = ...) -> None: ...
 
 class ListApprovalsRequest(_message.Message):
     __slots__ = ("pending",)

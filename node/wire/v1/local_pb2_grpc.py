@@ -130,6 +130,16 @@ class LocalServiceStub:
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineResponse.FromString,
                 _registered_method=True)
+        self.ListTimelineLogs = channel.unary_unary(
+                '/node.wire.v1.LocalService/ListTimelineLogs',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsResponse.FromString,
+                _registered_method=True)
+        self.GetTimelineOverview = channel.unary_unary(
+                '/node.wire.v1.LocalService/GetTimelineOverview',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewResponse.FromString,
+                _registered_method=True)
         self.VerifyTimeline = channel.unary_stream(
                 '/node.wire.v1.LocalService/VerifyTimeline',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.SerializeToString,
@@ -144,6 +154,26 @@ class LocalServiceStub:
                 '/node.wire.v1.LocalService/ProveTimeline',
                 request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.SerializeToString,
                 response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.FromString,
+                _registered_method=True)
+        self.PruneTimeline = channel.unary_stream(
+                '/node.wire.v1.LocalService/PruneTimeline',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineResponse.FromString,
+                _registered_method=True)
+        self.EraseTimeline = channel.unary_stream(
+                '/node.wire.v1.LocalService/EraseTimeline',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.FromString,
+                _registered_method=True)
+        self.RecordExport = channel.unary_unary(
+                '/node.wire.v1.LocalService/RecordExport',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.FromString,
+                _registered_method=True)
+        self.ProveRow = channel.unary_unary(
+                '/node.wire.v1.LocalService/ProveRow',
+                request_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.SerializeToString,
+                response_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.FromString,
                 _registered_method=True)
         self.ListApprovals = channel.unary_unary(
                 '/node.wire.v1.LocalService/ListApprovals',
@@ -399,6 +429,20 @@ class LocalServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListTimelineLogs(self, request, context):
+        """The logs of the node, the current one last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetTimelineOverview(self, request, context):
+        """What the timeline tells of the time since a moment, in numbers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def VerifyTimeline(self, request, context):
         """Verifies the whole timeline, with progress on the way and the result last.
         """
@@ -415,6 +459,34 @@ class LocalServiceServicer:
 
     def ProveTimeline(self, request, context):
         """The proof that a row is in a log.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PruneTimeline(self, request, context):
+        """Deletes rows that are older, or more, than is kept; with dry_run it only says which.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EraseTimeline(self, request, context):
+        """Erases texts beside rows; with dry_run it only counts them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordExport(self, request, context):
+        """Writes the row of an export that begins or came to its end; how the log stands that is exported.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ProveRow(self, request, context):
+        """Proves that a row is in the tree that its log had at a size.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -679,6 +751,16 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ReadTimelineResponse.SerializeToString,
             ),
+            'ListTimelineLogs': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListTimelineLogs,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsResponse.SerializeToString,
+            ),
+            'GetTimelineOverview': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTimelineOverview,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewResponse.SerializeToString,
+            ),
             'VerifyTimeline': grpc.unary_stream_rpc_method_handler(
                     servicer.VerifyTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.VerifyTimelineRequest.FromString,
@@ -693,6 +775,26 @@ def add_LocalServiceServicer_to_server(servicer, server):
                     servicer.ProveTimeline,
                     request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.FromString,
                     response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.SerializeToString,
+            ),
+            'PruneTimeline': grpc.unary_stream_rpc_method_handler(
+                    servicer.PruneTimeline,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineResponse.SerializeToString,
+            ),
+            'EraseTimeline': grpc.unary_stream_rpc_method_handler(
+                    servicer.EraseTimeline,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.SerializeToString,
+            ),
+            'RecordExport': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordExport,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.SerializeToString,
+            ),
+            'ProveRow': grpc.unary_unary_rpc_method_handler(
+                    servicer.ProveRow,
+                    request_deserializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.FromString,
+                    response_serializer=node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.SerializeToString,
             ),
             'ListApprovals': grpc.unary_unary_rpc_method_handler(
                     servicer.ListApprovals,
@@ -1335,6 +1437,60 @@ class LocalService:
             _registered_method=True)
 
     @staticmethod
+    def ListTimelineLogs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ListTimelineLogs',
+            node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ListTimelineLogsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetTimelineOverview(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/GetTimelineOverview',
+            node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.GetTimelineOverviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def VerifyTimeline(request,
             target,
             options=(),
@@ -1405,6 +1561,114 @@ class LocalService:
             '/node.wire.v1.LocalService/ProveTimeline',
             node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineRequest.SerializeToString,
             node_dot_wire_dot_v1_dot_local__pb2.ProveTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PruneTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/PruneTimeline',
+            node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.PruneTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EraseTimeline(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/node.wire.v1.LocalService/EraseTimeline',
+            node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.EraseTimelineResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordExport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/RecordExport',
+            node_dot_wire_dot_v1_dot_local__pb2.RecordExportRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.RecordExportResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ProveRow(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/node.wire.v1.LocalService/ProveRow',
+            node_dot_wire_dot_v1_dot_local__pb2.ProveRowRequest.SerializeToString,
+            node_dot_wire_dot_v1_dot_local__pb2.ProveRowResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -73,12 +73,24 @@ class LocalServiceStub:
     """Blocks until something arrives for the person in an exchange, or the time is up."""
     ReadTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.ReadTimelineRequest, _local_pb2.ReadTimelineResponse]
     """Timeline rows in order; with follow, goes on as rows are written."""
+    ListTimelineLogs: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListTimelineLogsRequest, _local_pb2.ListTimelineLogsResponse]
+    """The logs of the node, the current one last."""
+    GetTimelineOverview: _grpc.UnaryUnaryMultiCallable[_local_pb2.GetTimelineOverviewRequest, _local_pb2.GetTimelineOverviewResponse]
+    """What the timeline tells of the time since a moment, in numbers."""
     VerifyTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]
     """Verifies the whole timeline, with progress on the way and the result last."""
     BundleTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.BundleTimelineRequest, _local_pb2.BundleTimelineResponse]
     """A piece of a log with all that somebody needs to verify it without this node, line by line."""
     ProveTimeline: _grpc.UnaryUnaryMultiCallable[_local_pb2.ProveTimelineRequest, _local_pb2.ProveTimelineResponse]
     """The proof that a row is in a log."""
+    PruneTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.PruneTimelineRequest, _local_pb2.PruneTimelineResponse]
+    """Deletes rows that are older, or more, than is kept; with dry_run it only says which."""
+    EraseTimeline: _grpc.UnaryStreamMultiCallable[_local_pb2.EraseTimelineRequest, _local_pb2.EraseTimelineResponse]
+    """Erases texts beside rows; with dry_run it only counts them."""
+    RecordExport: _grpc.UnaryUnaryMultiCallable[_local_pb2.RecordExportRequest, _local_pb2.RecordExportResponse]
+    """Writes the row of an export that begins or came to its end; how the log stands that is exported."""
+    ProveRow: _grpc.UnaryUnaryMultiCallable[_local_pb2.ProveRowRequest, _local_pb2.ProveRowResponse]
+    """Proves that a row is in the tree that its log had at a size."""
     ListApprovals: _grpc.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]
     """Decisions that agents ask of the person, newest first."""
     DecideApproval: _grpc.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]
@@ -169,12 +181,24 @@ class LocalServiceAsyncStub(LocalServiceStub):
     """Blocks until something arrives for the person in an exchange, or the time is up."""
     ReadTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.ReadTimelineRequest, _local_pb2.ReadTimelineResponse]  # type: ignore[assignment]
     """Timeline rows in order; with follow, goes on as rows are written."""
+    ListTimelineLogs: _aio.UnaryUnaryMultiCallable[_local_pb2.ListTimelineLogsRequest, _local_pb2.ListTimelineLogsResponse]  # type: ignore[assignment]
+    """The logs of the node, the current one last."""
+    GetTimelineOverview: _aio.UnaryUnaryMultiCallable[_local_pb2.GetTimelineOverviewRequest, _local_pb2.GetTimelineOverviewResponse]  # type: ignore[assignment]
+    """What the timeline tells of the time since a moment, in numbers."""
     VerifyTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.VerifyTimelineRequest, _local_pb2.VerifyTimelineResponse]  # type: ignore[assignment]
     """Verifies the whole timeline, with progress on the way and the result last."""
     BundleTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.BundleTimelineRequest, _local_pb2.BundleTimelineResponse]  # type: ignore[assignment]
     """A piece of a log with all that somebody needs to verify it without this node, line by line."""
     ProveTimeline: _aio.UnaryUnaryMultiCallable[_local_pb2.ProveTimelineRequest, _local_pb2.ProveTimelineResponse]  # type: ignore[assignment]
     """The proof that a row is in a log."""
+    PruneTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.PruneTimelineRequest, _local_pb2.PruneTimelineResponse]  # type: ignore[assignment]
+    """Deletes rows that are older, or more, than is kept; with dry_run it only says which."""
+    EraseTimeline: _aio.UnaryStreamMultiCallable[_local_pb2.EraseTimelineRequest, _local_pb2.EraseTimelineResponse]  # type: ignore[assignment]
+    """Erases texts beside rows; with dry_run it only counts them."""
+    RecordExport: _aio.UnaryUnaryMultiCallable[_local_pb2.RecordExportRequest, _local_pb2.RecordExportResponse]  # type: ignore[assignment]
+    """Writes the row of an export that begins or came to its end; how the log stands that is exported."""
+    ProveRow: _aio.UnaryUnaryMultiCallable[_local_pb2.ProveRowRequest, _local_pb2.ProveRowResponse]  # type: ignore[assignment]
+    """Proves that a row is in the tree that its log had at a size."""
     ListApprovals: _aio.UnaryUnaryMultiCallable[_local_pb2.ListApprovalsRequest, _local_pb2.ListApprovalsResponse]  # type: ignore[assignment]
     """Decisions that agents ask of the person, newest first."""
     DecideApproval: _aio.UnaryUnaryMultiCallable[_local_pb2.DecideApprovalRequest, _local_pb2.DecideApprovalResponse]  # type: ignore[assignment]
@@ -378,6 +402,22 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         """Timeline rows in order; with follow, goes on as rows are written."""
 
     @_abc_1.abstractmethod
+    def ListTimelineLogs(
+        self,
+        request: _local_pb2.ListTimelineLogsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ListTimelineLogsResponse, _abc.Awaitable[_local_pb2.ListTimelineLogsResponse]]:
+        """The logs of the node, the current one last."""
+
+    @_abc_1.abstractmethod
+    def GetTimelineOverview(
+        self,
+        request: _local_pb2.GetTimelineOverviewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.GetTimelineOverviewResponse, _abc.Awaitable[_local_pb2.GetTimelineOverviewResponse]]:
+        """What the timeline tells of the time since a moment, in numbers."""
+
+    @_abc_1.abstractmethod
     def VerifyTimeline(
         self,
         request: _local_pb2.VerifyTimelineRequest,
@@ -400,6 +440,38 @@ class LocalServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_local_pb2.ProveTimelineResponse, _abc.Awaitable[_local_pb2.ProveTimelineResponse]]:
         """The proof that a row is in a log."""
+
+    @_abc_1.abstractmethod
+    def PruneTimeline(
+        self,
+        request: _local_pb2.PruneTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.PruneTimelineResponse], _abc.AsyncIterator[_local_pb2.PruneTimelineResponse]]:
+        """Deletes rows that are older, or more, than is kept; with dry_run it only says which."""
+
+    @_abc_1.abstractmethod
+    def EraseTimeline(
+        self,
+        request: _local_pb2.EraseTimelineRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_local_pb2.EraseTimelineResponse], _abc.AsyncIterator[_local_pb2.EraseTimelineResponse]]:
+        """Erases texts beside rows; with dry_run it only counts them."""
+
+    @_abc_1.abstractmethod
+    def RecordExport(
+        self,
+        request: _local_pb2.RecordExportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.RecordExportResponse, _abc.Awaitable[_local_pb2.RecordExportResponse]]:
+        """Writes the row of an export that begins or came to its end; how the log stands that is exported."""
+
+    @_abc_1.abstractmethod
+    def ProveRow(
+        self,
+        request: _local_pb2.ProveRowRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_local_pb2.ProveRowResponse, _abc.Awaitable[_local_pb2.ProveRowResponse]]:
+        """Proves that a row is in the tree that its log had at a size."""
 
     @_abc_1.abstractmethod
     def ListApprovals(

@@ -97,6 +97,26 @@ def test_help_loads_neither_grpc_nor_the_node(words):
     assert not loaded & {"grpc", "google.protobuf", "sqlite3", "psutil", "cryptography", "node.ports", "node.daemon"}
 
 
+@pytest.mark.parametrize("words", [["status"], ["sessions"], ["approvals"], ["timeline"], ["mirror", "list"]])
+def test_a_command_that_screens_nothing_loads_none_of_the_screens_tables(words, tmp_path):
+    code = (
+        "import importlib, json, sys\n"
+        "from node.cli.app import SECTIONS, main\n"
+        "for section in SECTIONS:\n"
+        "    for entry in section.entries:\n"
+        "        importlib.import_module(entry.module)\n"
+        "main(['--home', sys.argv[1], *sys.argv[2:]])\n"
+        "print('\\n' + json.dumps(sorted(sys.modules)))\n"
+    )
+    run = [sys.executable, "-c", code, str(tmp_path / "home"), *words]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout.splitlines()[-1]))
+    assert "node.core.verdict" in loaded
+    tables = {name for name in loaded if name.startswith("node.core.screen")}
+    assert tables <= {"node.core.screen_credentials", "node.core.screen_shape"}
+    assert not loaded & {"numpy", "node.shipped", "node.classifier"}
+
+
 def test_the_shim_is_reached_without_the_command_line():
     code = (
         "import json, sys\n"

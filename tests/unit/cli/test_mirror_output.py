@@ -193,7 +193,7 @@ def test_a_timeline_says_how_far_it_is_verified_and_where_it_is_not(helio, node)
     node.watched = [standing("live"), timeline(node, breaks=(gap,), missed=3)]
     result = helio("mirror", "watch", "--timeline", "-n", "7")
     lines = result.stdout.splitlines()
-    assert ("#0" in lines[0], "#1" in lines[1], f'preview="{ESCAPED}"' in lines[0], len(lines)) == (True, True, True, 2)
+    assert ("#0" in lines[0], "#1" in lines[1], f'text="{ESCAPED}"' in lines[0], len(lines)) == (True, True, True, 2)
     assert result.stderr.splitlines()[:4] == [
         "studio  live", "studio: 3 rows came faster than they were shown",
         f"studio: GAP at 4: rows 4 to 6 are missing {ESCAPED}", "studio: verified up to 1, from 0 on; 1 GAP",

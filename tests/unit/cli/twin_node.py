@@ -22,6 +22,7 @@ from node.platform import paths
 from node.version import VERSION
 from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import add_LocalServiceServicer_to_server
+from tests.unit.cli.twin_export import ExportTwin
 from tests.unit.cli.twin_parts import NOW_US, MirrorTwin, changed, hold
 
 M = TypeVar("M", bound=WireMessage)
@@ -110,16 +111,15 @@ class Rows:
     stored: list[pb.ReadTimelineResponse] = field(default_factory=list)
 
     def add(self, decision: str, *, side: dict[str, str] | None = None, **fields: object) -> None:
-        row = timeline.Row(
-            row=timeline.RowKind.MESSAGE, engine="agent.request", decision=decision, sw="heliograph/0", **fields
-        )
+        given = {"row": timeline.RowKind.MESSAGE, "engine": "agent.request", **fields}
+        row = timeline.Row(decision=decision, sw="heliograph/0", **given)
         clock = timeline.Clock(ts_us=NOW_US + len(self.stored), mono_us=len(self.stored), boot="boot")
         self.head, entry = timeline.append(self.head, clock, row)
         wire = pb.ReadTimelineResponse(seq=entry.seq, data=entry.data, leaf=entry.leaf, side=side or {})
         self.stored.append(wire)
 
 
-class TwinNode(MirrorTwin):
+class TwinNode(MirrorTwin, ExportTwin):
     """Answers with what it holds; `refusal` is raised by the next call instead."""
 
     def __init__(self, home: Path) -> None:
@@ -142,6 +142,8 @@ class TwinNode(MirrorTwin):
             former_keys=0,
             in_keychain=True,
         )
+        self.overview = pb.GetTimelineOverviewResponse()
+        self.logs: list[pb.TimelineLog] = []
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
         self.transfers: list[pb.Transfer] = []
         # What the next looks find, one after the other.
@@ -152,8 +154,11 @@ class TwinNode(MirrorTwin):
         self.timeline = Rows()
         self.stops = False
         self.verification: list[pb.VerifyTimelineResponse] = []
+        self.prunes: list[pb.PruneTimelineResponse] = []
+        self.erases: list[pb.EraseTimelineResponse] = []
         self.version = VERSION
         self.timeline_writable = True
+        self.alarms: list[str] = []
         self.refusal: MeshError | None = None
         self.asked: list[WireMessage] = []
 
@@ -196,6 +201,7 @@ class TwinNode(MirrorTwin):
             node_id="twin", version=self.version, pid=os.getpid(), started_us=NOW_US, home=str(self.home),
             sessions_running=len(self.sessions), exchanges_open=len(self.exchanges), timeline_rows=3,
             timeline_writable=self.timeline_writable, screen_engine="rules", screen_version="1", tmux_version="3.3a",
+            timeline_alarms=self.alarms,
         )  # fmt: skip
 
     def RunSession(self, request, context):  # noqa: N802
@@ -275,6 +281,10 @@ class TwinNode(MirrorTwin):
 
     def ReadTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
+        if request.batches:
+            for at in range(0, len(self.timeline.stored), 7):
+                yield pb.ReadTimelineResponse(rows=self.timeline.stored[at : at + 7])
+            return
         yield from self.timeline.stored
         if request.follow and not self.stops:
             hold(context, None)
@@ -282,6 +292,14 @@ class TwinNode(MirrorTwin):
     def VerifyTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         yield from self.verification
+
+    def GetTimelineOverview(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return self.overview
+
+    def ListTimelineLogs(self, request, context):  # noqa: N802
+        self._take(request, context)
+        return pb.ListTimelineLogsResponse(logs=self.logs)
 
     def BundleTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
@@ -294,6 +312,14 @@ class TwinNode(MirrorTwin):
     def ProveTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         return pb.ProveTimelineResponse(proof=f"c2sp.org/tlog-proof@v1\nindex {request.seq}\n")
+
+    def PruneTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield from self.prunes
+
+    def EraseTimeline(self, request, context):  # noqa: N802
+        self._take(request, context)
+        yield from self.erases
 
     def ListApprovals(self, request, context):  # noqa: N802
         self._take(request, context)

@@ -45,6 +45,7 @@ class MirrorTwin(LocalServiceServicer):
     stops: bool
 
     def __init__(self) -> None:
+        super().__init__()
         self.mirrors: list[pb.Mirror] = []
         self.watched: list[pb.WatchMirrorResponse] = []
 

@@ -11,9 +11,9 @@ from node.core import commands as c
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.model import MessageKind
-from node.core.screen import Field
 from node.core.text import well_formed
 from node.core.transfer import Attachment
+from node.core.verdict import Field
 
 LIMITS = Limits(text_chars=20, title_chars=10, note_chars=15)
 EXAMPLES: tuple[c.Command, ...] = (

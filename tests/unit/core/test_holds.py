@@ -9,7 +9,7 @@ import pytest
 
 from node.core.holds import ASKS, after_refusal, asks_words, judged, question, reason_of, text_digest, worst
 from node.core.model import Address, Author, End, Exchange, Kind, Ladder, Message, MessageKind, Status
-from node.core.screen import Decision, Field, Finding, Verdict
+from node.core.verdict import Decision, Field, Finding, Verdict
 from node.core.workspace import ScreenMode
 
 BLOCK, HOLDS, LOGS = ScreenMode.BLOCK, ScreenMode.HOLD, ScreenMode.LOG

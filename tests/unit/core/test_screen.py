@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from node.core.screen import Decision, Field, Verdict, screen
+from node.core.screen import screen
 from node.core.screen_rules import ADVICE, PATTERNS, PHRASES
+from node.core.verdict import Decision, Field, Verdict
 
 _VECTORS = Path(__file__).parents[2] / "vectors" / "screen_cases.jsonl"
 _CASES = [json.loads(line) for line in _VECTORS.read_text(encoding="utf-8").split("\n") if line]
@@ -31,7 +32,14 @@ def test_case(case: dict[str, object]) -> None:
 
 
 def test_every_family_of_the_rules_has_advice() -> None:
-    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {"hidden", "encoded", "credential", "ask", "learned"}
+    families = {rule.family for rule in (*PHRASES, *PATTERNS)} | {
+        "hidden",
+        "encoded",
+        "credential",
+        "ask",
+        "doubt",
+        "learned",
+    }
     assert families == set(ADVICE)
 
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from node.core.screen import Decision, Field, screen
+from node.core.screen import screen
 from node.core.screen_policy import policy_hits
 from node.core.screen_views import canonical
+from node.core.verdict import Decision, Field
 
 
 def kinds(text: str) -> set[str]:

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from node.core.screen import Decision, Field, screen
+from node.core.screen import screen
+from node.core.verdict import Decision, Field
 from tools.bench import screen as bench
 from tools.bench.screen_texts import text
 

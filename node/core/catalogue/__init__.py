@@ -1,0 +1,1 @@
+"""Words for the timeline's codes: rows hold codes alone, whoever reads them sees words of their language."""

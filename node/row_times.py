@@ -1,0 +1,55 @@
+"""When rows were written, read from a sample of them: enough to judge whether a clock may be believed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from node.core.canonical import decode
+from node.core.errors import MeshError
+from node.core.retention import Moment
+from node.ports import Reader, Store
+from node.ports_timeline import LogInfo, StoredRow
+
+SAMPLES: Final = 2_048
+_AT_ONCE: Final = 128
+
+
+async def moments(store: Store) -> tuple[Moment, ...]:
+    """Moments of about `SAMPLES` rows in order, evenly spread over all that are kept; the last row is among them.
+
+    What cannot be read is left out: that only makes for more doubt.
+    """
+    logs = await store.read(lambda reader: reader.logs())
+    step = max(1, sum(log.size - log.first for log in logs) // SAMPLES)
+    found: list[Moment] = []
+    for log in logs:
+        wanted = [*range(log.first, log.size - 1, step), *([log.size - 1] if log.size > log.first else [])]
+        for at in range(0, len(wanted), _AT_ONCE):
+            rows = await store.read(partial(_rows, log=log, wanted=wanted[at : at + _AT_ONCE]))
+            found += await asyncio.to_thread(moments_of, log.id, rows)
+    return tuple(found)
+
+
+def moments_of(log: int, rows: Sequence[StoredRow]) -> list[Moment]:
+    """The moments of these rows, but for those that cannot be read."""
+    found = (moment_of(log, row.seq, row.data) for row in rows)
+    return [moment for moment in found if moment is not None]
+
+
+def moment_of(log: int, seq: int, data: bytes) -> Moment | None:
+    """When that row was written; None when it does not say."""
+    try:
+        row = decode(data)
+    except MeshError:
+        return None
+    ts, mono, boot = row.get("ts"), row.get("mono"), row.get("boot")
+    if isinstance(ts, int) and isinstance(mono, int) and isinstance(boot, str):
+        return Moment(log=log, seq=seq, ts_us=ts, mono_us=mono, boot=boot)
+    return None
+
+
+def _rows(reader: Reader, *, log: LogInfo, wanted: Sequence[int]) -> tuple[StoredRow, ...]:
+    return tuple(row for seq in wanted for row in reader.rows(seq, 1, log.id))
