@@ -201,10 +201,13 @@ def _excuses(reader: Reader, info: LogInfo) -> tuple[Excuse, ...]:
         except MeshError:
             return ()
         subtree = tiles.subtrees_in(partial(_tile, reader, info.id), partial(_leaves, reader, info.id))
-        first, after, root = (said.get(name) if said is not None else None for name in ("first", "next", "root"))
-        if isinstance(first, int) and isinstance(after, int) and 0 < after <= info.size:
-            if root == subtree(0, after).hex():
-                return (Excuse(row=row.seq, first=first, next=after, why=str(said.get("why") if said else "")),)
+        first, after, root, why = (
+            said.get(one) if said is not None else None for one in ("first", "next", "root", "why")
+        )
+        if not isinstance(first, int) or not isinstance(after, int) or not 0 < after <= info.size:
+            return ()
+        if root == subtree(0, after).hex():
+            return (Excuse(row=row.seq, first=first, next=after, why=str(why)),)
     return ()
 
 
