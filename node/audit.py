@@ -66,13 +66,14 @@ class Audit:
 
     async def _tail(self, log: LogInfo, first: int, wanted: RowFilter, picks: _Picks) -> int:
         """Where the last rows begin that are wanted, found from the end; the rows before it are remembered."""
-        end = min(wanted.before_seq or log.size, log.size)
+        last = end = min(wanted.before_seq or log.size, log.size)
         count = _FromTheEnd(wanted)
         while end > first and not count.enough:
             start = max(end - _PAGE, first)
             await self._store.read(partial(_count, log=log, first=start, end=end, count=count))
             end = start
-        at = max(count.start if count.enough else first, first)
+        # Where nothing is wanted so far, all that may be is still to come.
+        at = max(last if count.start is None else count.start, first)
         if wanted.whole:
             for start in range(max(first, at - TIMELINE_SPAN), at, _PAGE):
                 await self._store.read(
@@ -172,11 +173,11 @@ class _FromTheEnd:
         self._whole = wanted.whole
         self._limit = wanted.limit
         self._seen: set[str | int] = set()
-        self.start = 0
+        self.start: int | None = None
 
     @property
     def enough(self) -> bool:
-        """Whether `start` is where the last ones begin."""
+        """Whether there are as many; `start` is the first row of them, None while there is none."""
         return len(self._seen) >= self._limit
 
     def take(self, row: StoredRow) -> None:

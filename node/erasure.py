@@ -12,6 +12,7 @@ from typing import Final
 from node.core.canonical import JsonValue, decode
 from node.core.errors import ErrorCode, MeshError
 from node.core.retention import DAY_US, Doubt, Moment, doubt_of_age
+from node.core.row_codes import RowDecision, RowEngine, RowReason, RowRole
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Party, Row, RowKind
 from node.ports import Reader, Store, Tx
@@ -139,11 +140,11 @@ class Erasures:
             tx.append(
                 Row(
                     row=RowKind.POLICY,
-                    engine="timeline",
-                    decision="erased",
-                    reason="by_person" if by_person else "age",
+                    engine=RowEngine.TIMELINE,
+                    decision=RowDecision.ERASED,
+                    reason=RowReason.BY_PERSON if by_person else RowReason.AGE,
                     sw=SOFTWARE,
-                    src=Party(node=self._node, role="person" if by_person else "node"),
+                    src=Party(node=self._node, role=RowRole.PERSON if by_person else RowRole.NODE),
                     extra=extra,
                 )
             )

@@ -14,9 +14,8 @@ from node.cli.connection import on_node
 from node.cli.console import Console, Tone, confirm, plain, print_document
 from node.cli.options import json_option
 from node.cli.text import one_line, plural
+from node.cli.timeline_options import session_id
 from node.cli.times import day, point_in_time
-from node.core.errors import ErrorCode, MeshError
-from node.core.policy import nickname_key
 from node.core.retention import DOUBTS
 from node.core.views_retention import EraseView, PruneView
 
@@ -115,7 +114,7 @@ def erase_command(
     async def wish(node: LocalClient) -> Erasure:
         return Erasure(
             log=log, seqs=seqs, field=field.strip(), exchange=exchange.strip().lower(), before_us=before_us,
-            session=await _session_id(node, session.strip()),
+            session=await session_id(node, session.strip()),
         )  # fmt: skip
 
     async def count(node: LocalClient) -> EraseView:
@@ -143,17 +142,3 @@ async def _erased(node: LocalClient, wish: Erasure, console: Console, *, dry_run
                 if not quiet and last.size:
                     line.show(f"looking: row {last.seq} of {last.size}, {plural(last.found, 'text')}")
     return last
-
-
-async def _session_id(node: LocalClient, wanted: str) -> str:
-    """The id behind an @nickname, since rows hold no names; what is no nickname is taken for an id."""
-    if not wanted.startswith("@"):
-        return wanted.lower()
-    key = nickname_key(wanted[1:])
-    for session in await node.sessions(archived=True):
-        if session.nickname is not None and nickname_key(session.nickname) == key:
-            return session.id
-    raise MeshError(
-        ErrorCode.NOT_FOUND,
-        f"No session is called {wanted} now. Rows hold ids, not names: give the session's id (helio sessions --all).",
-    )

@@ -131,7 +131,9 @@ def _plain(words: Catalogue, name: str, value: JsonValue) -> str:
     said = str(value or "")
     if name == "why":
         return one_line(words.reasons.get(said, said))
-    return one_line(words.rules.get(said, said) if name == "rule" else short(said) if name == "approval" else said)
+    return one_line(
+        words.rules.get(said, said) if name == "rule" else short(said) if name in {"approval", "export"} else said
+    )
 
 
 def sides(words: Catalogue, side: Side, *, but: frozenset[str] = frozenset()) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Final
 
 from node.core.canonical import JsonValue
 from node.core.note import TreeHead
+from node.core.row_codes import RowDecision, RowEngine, RowReason
 from node.core.timeline import Row, RowKind
 
 
@@ -75,7 +76,14 @@ def gap_row(gap: Gap, sw: str) -> Row:
         "root": gap.seen.root.hex(),
         "size": gap.seen.size,
     }
-    return Row(row=RowKind.GAP, engine="timeline", decision="gap", reason=gap.reason.value, sw=sw, extra=extra)
+    return Row(
+        row=RowKind.GAP,
+        engine=RowEngine.TIMELINE,
+        decision=RowDecision.GAP,
+        reason=RowReason(gap.reason),
+        sw=sw,
+        extra=extra,
+    )
 
 
 def override_row(row: Row) -> Row:

@@ -147,7 +147,7 @@ class Evidence:
         verifier = self._verifier
         checkpoints = iter(page.checkpoints)
         checkpoint = next(checkpoints, None)
-        texts, place = page.texts, 0
+        texts, commits, place = page.texts, _commits(page.texts), 0
         beside = texts[0][0] if texts else -1
         stop = -1
         for seq, data, leaf in page.rows:
@@ -156,11 +156,12 @@ class Evidence:
                 stop = self._next_stop(checkpoint)
             if seq == beside:
                 first = place
-                commits, place = _commits(texts, place)
-                beside = texts[place][0] if place < len(texts) else -1
-                side = b",".join(commits)
+                while beside == seq:
+                    place += 1
+                    beside = texts[place][0] if place < len(texts) else -1
+                side = b",".join(commits[first:place])
                 if verifier.feed(seq, data, leaf, side) is None and verifier.side != side:
-                    self._compare_texts(seq, texts[first:place], commits)
+                    self._compare_texts(seq, texts[first:place], commits[first:place])
             else:
                 verifier.feed(seq, data, leaf)
             if verifier.problem is not None:
@@ -386,15 +387,12 @@ class Evidence:
             self._verifier.fail(problem)
 
 
-def _commits(texts: Sequence[TextTuple], place: int) -> tuple[list[bytes], int]:
-    """What the texts of one row, from that place on, commit it to, as it stands in the row; the place after them."""
-    seq, commits = texts[place][0], list[bytes]()
-    while place < len(texts) and texts[place][0] == seq:
-        _, field, salt, text = texts[place]
-        commit = sha256(salt + text).hexdigest() if len(salt) == SALT_BYTES else ""
-        commits.append(b'"%b":"%b"' % (field, commit.encode("ascii")))
-        place += 1
-    return commits, place
+def _commits(texts: Sequence[TextTuple]) -> list[bytes]:
+    """What each text commits its row to, as it stands in the row; something that stands in none for a bad salt."""
+    return [
+        b'"%b":"%b"' % (field, sha256(salt + text).hexdigest().encode()) if len(salt) == SALT_BYTES else b"\n"
+        for _, field, salt, text in texts
+    ]
 
 
 _SPECIAL: Final = frozenset({b"key", b"prune"})

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from node.core.canonical import JsonValue
+from node.core.row_codes import RowDecision, RowEngine, RowReason, RowRole
 from node.core.timeline import Clock, Party, Row, RowKind
 
 DAY_US: Final = 86_400_000_000
@@ -146,7 +147,7 @@ def prune_row(
         said if found.origin == current else {"log": found.origin, "pruned": said},
         reason=found.why,
         sw=sw,
-        by=Party(node=node, role="person" if by_person else "node"),
+        by=Party(node=node, role=RowRole.PERSON if by_person else RowRole.NODE),
     )
 
 
@@ -154,7 +155,7 @@ def told_again(extra: dict[str, JsonValue], *, node: str, sw: str) -> Row:
     """The same once more of a closed log, before the row that said it is pruned itself."""
     said = extra.get("pruned")
     why = said.get("why") if isinstance(said, dict) else None
-    return _prune_row(extra, reason=str(why or "age"), sw=sw, by=Party(node=node, role="node"))
+    return _prune_row(extra, reason=str(why or "age"), sw=sw, by=Party(node=node, role=RowRole.NODE))
 
 
 def told_of(extra: JsonValue, origin: str) -> dict[str, JsonValue] | None:
@@ -166,4 +167,12 @@ def told_of(extra: JsonValue, origin: str) -> dict[str, JsonValue] | None:
 
 
 def _prune_row(extra: dict[str, JsonValue], *, reason: str, sw: str, by: Party) -> Row:
-    return Row(row=RowKind.PRUNE, engine="prune", decision="pruned", reason=reason, sw=sw, src=by, extra=extra)
+    return Row(
+        row=RowKind.PRUNE,
+        engine=RowEngine.PRUNE,
+        decision=RowDecision.PRUNED,
+        reason=RowReason(reason),
+        sw=sw,
+        src=by,
+        extra=extra,
+    )

@@ -17,6 +17,7 @@ from typing import Final
 
 from node.core.canonical import JsonValue
 from node.core.errors import ErrorCode, MeshError
+from node.core.row_codes import RowDecision, RowEngine, RowReason
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Row, RowKind
 from node.platform.reserve import Reserve
@@ -156,9 +157,9 @@ class Guard:
         }
         return Row(
             row=RowKind.LIFECYCLE,
-            engine="timeline",
-            decision="recovered",
-            reason=trouble.reason,
+            engine=RowEngine.TIMELINE,
+            decision=RowDecision.RECOVERED,
+            reason=RowReason(trouble.reason),
             sw=SOFTWARE,
             extra=extra,
         )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from node.core.canonical import MAX_INT, decode
 from node.core.clock_step import reading_of, step_row, step_us
 from node.core.timeline import Clock, Head, Row, RowKind, append
-from node.core.timeline_check import Verifier
+from node.core.timeline_check import CLOCK_DRIFT_PPM, CLOCK_TOLERANCE_US, Verifier
 
 ORIGIN = "local/aaaaaaaaaaaaaaaa/1"
 SECOND = 1_000_000
@@ -18,9 +18,23 @@ MOMENTS = st.one_of(st.integers(0, 10 * SECOND), st.integers(0, MAX_INT))
 READINGS = st.builds(Clock, ts_us=MOMENTS, mono_us=MOMENTS, boot=st.sampled_from(["one", "two"]))
 
 
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Clock, Clock]:
+    """Two readings: any, or as much apart as a slewed clock may be, give or take a little."""
+    before = draw(READINGS)
+    if draw(st.booleans()):
+        return before, draw(READINGS)
+    steady = draw(st.integers(0, 10**13))
+    most = CLOCK_TOLERANCE_US + steady * CLOCK_DRIFT_PPM // 1_000_000
+    apart = draw(st.sampled_from([-1, 1])) * (most + draw(st.integers(-3, 3)))
+    now = Clock(ts_us=max(0, before.ts_us + steady + apart), mono_us=before.mono_us + steady, boot=before.boot)
+    return (before, now) if max(now.ts_us, now.mono_us) <= MAX_INT else (before, before)
+
+
 @settings(deadline=None, max_examples=1_000)
-@given(before=READINGS, now=READINGS)
-def test_it_is_what_the_check_finds(before: Clock, now: Clock) -> None:
+@given(readings=pairs())
+def test_it_is_what_the_check_finds(readings: tuple[Clock, Clock]) -> None:
+    before, now = readings
     verifier = Verifier(ORIGIN)
     head = Head.empty(ORIGIN)
     for clock in (before, now):

@@ -94,6 +94,7 @@ ENGLISH: Final = Catalogue(
         "words": "asked",
     }),
     extras=MappingProxyType({
+        "engine": "engine",
         "approval": "approval",
         "boots": "restarts since",
         "bytes": "size",
@@ -114,7 +115,7 @@ ENGLISH: Final = Catalogue(
         "limit": "limit",
         "log": "log",
         "name": "name",
-        "next": "up to before row",
+        "next": "before row",
         "paused": "paused",
         "policy": "rules",
         "pruned": "pruned",

@@ -94,6 +94,7 @@ PORTUGUESE: Final = Catalogue(
         "words": "pedido",
     }),
     extras=MappingProxyType({
+        "engine": "motor",
         "approval": "aprovação",
         "boots": "reinícios desde então",
         "bytes": "tamanho",
@@ -114,7 +115,7 @@ PORTUGUESE: Final = Catalogue(
         "limit": "limite",
         "log": "registro",
         "name": "nome",
-        "next": "até antes da linha",
+        "next": "antes da linha",
         "paused": "pausado",
         "policy": "regras",
         "pruned": "podado",

@@ -140,7 +140,7 @@ def test_days_are_named_when_they_change_and_so_is_the_zone(monkeypatch: pytest.
         ([(Row(row=RowKind.CLOCK, engine="clock", decision="stepped", sw="t", extra=BACK), NOON_US, ())],
          "clock      stepped  #0  step -5 s"),
         ([(Row(row=RowKind.PRUNE, engine="prune", decision="pruned", sw="t", extra=PRUNED),
-           NOON_US, ())], "from row #0  first at 2026-11-30 12:00:00.000+00:00  up to before row #2048"),
+           NOON_US, ())], "from row #0  first at 2026-11-30 12:00:00.000+00:00  before row #2048"),
         ([(Row(row=RowKind.POLICY, engine="grant", decision="given", sw="t", extra={"grants": ["request"], "got": []}),
            NOON_US, (("name", "studio"),))], 'given  #0  grants request  name="studio"'),
         ([(Row(row=RowKind.LIFECYCLE, engine="session", decision="started", sw="t", src=Party(session="s" * 16)),

@@ -13,6 +13,7 @@ from node.core.approval import ApprovalKind
 from node.core.approval import Decision as Answer
 from node.core.canonical import CODE
 from node.core.commands import MESSAGE_KINDS
+from node.core.epochs import Break
 from node.core.errors import ErrorCode
 from node.core.holds import ASKS, INJECTION
 from node.core.model import End, Kind, MessageKind
@@ -23,6 +24,7 @@ from node.core.relay import Outcome
 from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason, RowRole, RowRule, RowSubject
 from node.core.screen import CREDENTIAL
 from node.core.workspace import ScreenMode
+from node.store.guard import WORDS
 
 ROOT = Path(__file__).parents[3]
 TABLES = (
@@ -92,3 +94,7 @@ def test_no_row_is_written_with_a_code_that_is_not_of_the_tables() -> None:
                 words = [name for name in ("engine", "decision", "reason") if isinstance(given.get(name), ast.Constant)]
                 bare += [f"{source.relative_to(ROOT)}:{found.lineno} {name}" for name in words]
     assert bare == []
+
+
+def test_what_stands_in_the_way_of_rows_is_a_reason() -> None:
+    assert {*(code.value for code in Break), *WORDS} - set(RowReason) == set()

@@ -122,6 +122,22 @@ def forged_signature(log: Log) -> None:
     log.checkpoints[3] = replace(made, note=text + "\n\n" + other.rpartition("\n\n")[2])
 
 
+def note_of_another_size(log: Log) -> None:
+    log.checkpoints[3] = replace(log.checkpoints[3], note=log.checkpoints[2].note)
+
+
+def step_from_a_key_that_never_was(log: Log) -> None:
+    stranger, new = signer(), signer(node=log.key.node_key)
+    step = log_key.step(log.origin, log.head.size, new, old=stranger.key, old_signer=stranger)
+    log.add(step.row(SW))
+    log.sign(new)
+
+
+def key_row_moved(log: Log) -> None:
+    step = log_key.step(log.origin, 7, signer(node=log.key.node_key), old=log.key.key, old_signer=log.key)
+    log.add(step.row(SW))
+
+
 def same_key_twice(log: Log) -> None:
     row = log.rows[VICTIM]
     data = row.data.replace(b'"decision":', b'"decision":"relayed","decision":')
@@ -205,6 +221,9 @@ def old_key_after_the_new(log: Log) -> None:
         pytest.param(duplicate, ProblemCode.DUPLICATE, VICTIM - 1, id="13 duplicate a row"),
         pytest.param(other_key, ProblemCode.CHECKPOINT_KEY, 399, id="17 a checkpoint by another key"),
         pytest.param(forged_signature, ProblemCode.CHECKPOINT_KEY, 399, id="17 a signature of something else"),
+        pytest.param(note_of_another_size, ProblemCode.CHECKPOINT_FORGED, 399, id="17 a checkpoint in another's place"),
+        pytest.param(step_from_a_key_that_never_was, ProblemCode.KEY_FORGED, SIZE, id="17 a step from another key"),
+        pytest.param(key_row_moved, ProblemCode.KEY_FORGED, SIZE, id="17 a key row of another place"),
         pytest.param(forged_key, ProblemCode.KEY_FORGED, SIZE, id="17 a key that the old one did not agree to"),
         pytest.param(key_that_says_it_began, ProblemCode.NOT_VOUCHED, 0, id="17 a key of another node"),
         pytest.param(old_key_after_the_new, ProblemCode.CHECKPOINT_KEY, SIZE + 10, id="17 a key that was left"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -44,11 +44,16 @@ def at(ts: float, mono: float | None = None, boot: str = "b") -> Clock:
         (replace(ROW, row=RowKind.OUTCOME, decision="expired"), "undelivered"),
         (replace(ROW, row=RowKind.OUTCOME, decision="read"), None),
         (Row(row=RowKind.POLICY, engine="approval", decision="allowed_session", sw="t"), "approvals_allowed"),
+        (Row(row=RowKind.OVERRIDE, engine="override", decision="relayed", sw="t", reason="person"), "overrides"),
+        (Row(row=RowKind.OVERRIDE, engine="override", decision="relayed", sw="t", reason="owner_allowed"), "gaps"),
+        (Row(row=RowKind.EXPORT, engine="export", decision="begun", sw="t"), "exports"),
+        (Row(row=RowKind.EXPORT, engine="export", decision="finished", sw="t"), None),
+        (Row(row=RowKind.PRUNE, engine="prune", decision="refused", sw="t"), None),
         (Row(row=RowKind.POLICY, engine="mesh", decision="refused", sw="t"), "turned_away"),
     ],
 )
 def test_what_a_row_counts_as(row: Row, name: str | None) -> None:
-    names = {"relayed", "withheld", "held", "refused", "undelivered", "approvals_allowed", "turned_away"}
+    names = {one.name for one in fields(Overview)} - {"since_us", "rows", "peers", "peers_total", "blocks"}
     found = counted((row, at(1)))
     assert {one for one in names if getattr(found, one)} == ({name} if name else set())
     assert bool(found.blocks) is (name in {"withheld", "refused", "turned_away"})
