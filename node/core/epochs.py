@@ -90,9 +90,9 @@ def override_row(row: Row) -> Row:
     """What is left of a row that could not be written in full, where the owner allows that: its ids and codes."""
     return Row(
         row=RowKind.OVERRIDE,
-        engine="override",
-        decision="relayed",
-        reason="owner_allowed",
+        engine=RowEngine.OVERRIDE,
+        decision=RowDecision.RELAYED,
+        reason=RowReason.OWNER_ALLOWED,
         sw=row.sw,
         msg=row.msg,
         conv=row.conv,
@@ -105,7 +105,14 @@ def override_row(row: Row) -> Row:
 def left_out_row(seq: int, sw: str) -> Row:
     """The row that counts what a row before it could not say."""
     extra: dict[str, JsonValue] = {"count": 1, "from_seq": seq, "to_seq": seq}
-    return Row(row=RowKind.GAP, engine="timeline", decision="gap", reason="owner_allowed", sw=sw, extra=extra)
+    return Row(
+        row=RowKind.GAP,
+        engine=RowEngine.TIMELINE,
+        decision=RowDecision.GAP,
+        reason=RowReason.OWNER_ALLOWED,
+        sw=sw,
+        extra=extra,
+    )
 
 
 def gap_in(reason: JsonValue, extra: JsonValue) -> Gap | None:

@@ -24,7 +24,6 @@ from node.core.row_codes import (
     SideField,
 )
 from node.core.timeline import LEGS, SCAN_STATUSES, RowKind
-from node.store import guard
 from tests.row_codes import collected
 
 # Each table of codes that rows are written with, and the catalogue's table of words for it.
@@ -55,16 +54,10 @@ def test_every_code_that_can_be_written_has_words(table: str, words: Catalogue) 
 # Where codes come from that cannot be traced through the source to the closed tables.
 KNOWN = {
     "node.attachments:_decide:judged.override": {reason.value for reason in RowReason},
-    # What stands in for a row that could not be written in full has its codes.
-    "node.core.epochs:override_row:row.kind": {kind.value for kind in RowSubject},
-    "node.core.epochs:override_row:row.leg": LEGS,
-    "node.core.retention:told_again:str(why or 'age')": {"age", "size"},
     "node.core.log_key:row:self.decision": log_key.DECISIONS,
+    # What stands in for a row that could not be written in full has its codes.
     "node.core.epochs:override_row:row.kind": {subject.value for subject in RowSubject},
     "node.core.epochs:override_row:row.leg": set(LEGS),
-    "node.core.retention:prune_row:found.why": {"age", "size"},
-    "node.core.retention:told_again:str(why or 'age')": {"age", "size"},
-    "node.store.guard:row:trouble.reason": set(guard.WORDS),
 }
 
 
