@@ -201,8 +201,13 @@ def _excuses(reader: Reader, info: LogInfo) -> tuple[Excuse, ...]:
         except MeshError:
             return ()
         subtree = tiles.subtrees_in(partial(_tile, reader, info.id), partial(_leaves, reader, info.id))
-        if said is not None and said.get("next") == info.first and said.get("root") == subtree(0, info.first).hex():
-            return (Excuse(row=row.seq, first=0, next=info.first, why=str(said.get("why"))),)
+        first, after, root, why = (
+            said.get(one) if said is not None else None for one in ("first", "next", "root", "why")
+        )
+        if not isinstance(first, int) or not isinstance(after, int) or not 0 < after <= info.size:
+            return ()
+        if root == subtree(0, after).hex():
+            return (Excuse(row=row.seq, first=first, next=after, why=str(why)),)
     return ()
 
 

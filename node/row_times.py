@@ -15,10 +15,11 @@ from node.ports_timeline import LogInfo, StoredRow
 
 SAMPLES: Final = 2_048
 _AT_ONCE: Final = 128
+_LATE: Final = 256
 
 
 async def moments(store: Store) -> tuple[Moment, ...]:
-    """Moments of about `SAMPLES` rows in order, evenly spread over all that are kept; the last row is among them.
+    """Moments of about `SAMPLES` rows in order, evenly spread over all that are kept, and of each log's last rows.
 
     What cannot be read is left out: that only makes for more doubt.
     """
@@ -26,7 +27,8 @@ async def moments(store: Store) -> tuple[Moment, ...]:
     step = max(1, sum(log.size - log.first for log in logs) // SAMPLES)
     found: list[Moment] = []
     for log in logs:
-        wanted = [*range(log.first, log.size - 1, step), *([log.size - 1] if log.size > log.first else [])]
+        late = max(log.first, log.size - _LATE)
+        wanted = [*range(log.first, late, step), *range(late, log.size)]
         for at in range(0, len(wanted), _AT_ONCE):
             rows = await store.read(partial(_rows, log=log, wanted=wanted[at : at + _AT_ONCE]))
             found += await asyncio.to_thread(moments_of, log.id, rows)

@@ -211,7 +211,7 @@ class Evidence:
         gone = tuple(
             Pruned(first=one.first, next=one.next, row=one.row, why=one.why)
             for one in self._excuses
-            if one.next <= first
+            if one.first < first
         )
         return replace(
             found,
@@ -258,7 +258,7 @@ class Evidence:
 
     def _excuse(self, first: int) -> bool:
         """Whether the rows before `first` were pruned as a prune row says; TAMPERED otherwise."""
-        if first == 0 or any(one.next == first for one in self._excuses):
+        if first == 0 or any(one.first < first <= one.next for one in self._excuses):
             return True
         words = f"rows 0 to {first - 1} are gone, and no row that is kept says that they were pruned"
         self._fail(0, ProblemCode.HEAD_MISSING, words)

@@ -85,3 +85,27 @@ async def test_a_closed_log_is_excused_by_rows_of_the_current_one_for_ever(tmp_p
         assert await prune(mesh) == [(1, 0, 512)]
         await verified(mesh, ORIGIN)
         await verified(mesh)
+
+
+@scenario
+async def test_a_log_that_is_pruned_by_halves_verifies_as_well(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        await write(mesh, 1_300)
+        await mesh.store.write(lambda tx: tx.open_log(NEXT))
+        await write(mesh, 1_300)
+        mesh.clock.advance(NINETY_ONE_DAYS_S)
+        await write(mesh, 1)
+        retention = Retention(
+            store=mesh.store, keep=Keep(), node=NODE, row_clock=mesh.clock.row, sign=mesh.checkpoints.sign,
+            scrub=mesh.store.scrub,
+        )  # fmt: skip
+        for log in (0, 1):
+            steps = retention.prune(dry_run=False, by_person=False)
+            while (await anext(steps)).range.log != log:
+                pass
+            # As a kill would leave it: some of the range is gone, and the rest is not.
+            await steps.aclose()
+            found = await mesh.store.read(lambda reader: [info.first for info in reader.logs()])
+            assert found[log] == 256
+            for origin in (ORIGIN, NEXT):
+                await verified(mesh, origin)
