@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from node.core import log_key, note
-from node.core.errors import MeshError
+from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.log_key import KnownKey, LogKey, LogSigner
 from node.core.note import TreeHead
@@ -147,12 +147,16 @@ def _key_of(known: tuple[KnownKey, ...], key_ids: frozenset[bytes], origin: str)
 
 def _say(tx: Tx, *, origin: str, signer: LogSigner, old: LogKey | None, old_signer: LogSigner | None) -> int | None:
     """Writes the row by which the log's key is this one; None when another log has begun meanwhile."""
-    head = tx.head()
-    if head.origin != origin:
+    if tx.head().origin != origin:
         return None
+    # The row's number is part of what is signed, so nothing may come between.
+    tx.tell_clock_step(SOFTWARE)
+    head = tx.head()
     before = old if old_signer is None else old_signer.key
     step = log_key.step(origin, head.size, signer, old=before, old_signer=old_signer)
-    return tx.append(step.row(SOFTWARE))
+    if (seq := tx.append(step.row(SOFTWARE))) != head.size:
+        raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, "The row of the log's key did not get the number that was signed.")
+    return seq
 
 
 def _sign(tx: Tx, *, signer: LogSigner, origin: str, time_us: int) -> str | None:

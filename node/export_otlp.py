@@ -172,12 +172,15 @@ class OtlpSink:
                     return status, answer
                 failure = f"HTTP status {status}"
                 if retry_after is not None:
-                    wait_s = min(retry_after, _LONGEST_WAIT_S)
-            if number + 1 < _TRIES:
-                await self._pause(wait_s)
+                    wait_s = retry_after
+                    failure += f", asks to be left alone for {retry_after:g} s"
+            if number + 1 == _TRIES or wait_s > _LONGEST_WAIT_S:
+                # Longer than that, a person knows better whether to wait.
+                break
+            await self._pause(wait_s)
         raise MeshError(
             ErrorCode.UNAVAILABLE,
-            f"{self._endpoint.shown} did not take a batch in {_TRIES} tries ({failure}). "
+            f"{self._endpoint.shown} does not take a batch now ({failure}). "
             f"{self.accepted} log records were accepted before; go on with --from-seq later.",
             {"accepted": self.accepted},
         )

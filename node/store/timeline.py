@@ -232,6 +232,13 @@ class TimelineTx(TimelineReader):
         self._append(epochs.left_out_row(seq, row.sw), ())
         return seq
 
+    def tell_clock_step(self, sw: str) -> None:
+        """Writes the row of a step of the wall clock since the last row, if there was one; the next has none."""
+        now, before = self._row_clock(), self._last_reading()
+        if step := clock_step.step_us(before, now) if before is not None else 0:
+            self._add(now, clock_step.step_row(step, sw), ())
+            self._reading = (*self._written, now)
+
     def _append(self, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
         if self._broken is not None:
             raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, self._broken.message, {"reason": LOG_BROKEN})

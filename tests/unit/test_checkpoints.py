@@ -144,6 +144,18 @@ async def test_a_node_that_was_stopped_before_it_signed_says_it_once(tmp_path: P
 
 
 @scenario
+async def test_a_clock_that_was_set_just_before_takes_no_number_from_the_key_s_row(tmp_path: Path) -> None:
+    async with running(tmp_path) as mesh:
+        await add(mesh, 2)
+        mesh.clock.set_by_s = -3_600
+        await mesh.checkpoints.sign()
+        assert [row["row"] for row in await mesh.rows()][2:] == ["clock", "key"]
+        found = await mesh.verification()
+        assert found.ok, found.problem
+        assert [step.seq for step in found.clock_steps] == [2]
+
+
+@scenario
 async def test_another_log_begins_with_its_key_and_both_verify(tmp_path: Path) -> None:
     async with running(tmp_path) as mesh:
         await add(mesh, 5)

@@ -27,7 +27,7 @@ from tests.log_lab import node_of
 
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")
 NINETY_DAYS_S = 90 * 86_400
-FLIPS = 250
+FLIPS = 100
 KEYS = {"timeline_side": "place || '/' || field", "timeline_checkpoints": "size"}
 CELLS = {
     "timeline": ("data", "leaf"),

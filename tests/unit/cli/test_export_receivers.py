@@ -199,6 +199,19 @@ def test_a_batch_is_sent_again_while_the_receiver_is_busy_or_its_answer_is_lost(
     assert len(set(receiver.bodies)) == 1
 
 
+@pytest.mark.parametrize(
+    ("headers", "tries", "said"), [({"Retry-After": "0"}, 5, "for 0 s"), ({"Retry-After": "3600"}, 1, "for 3600 s")]
+)
+def test_a_receiver_that_stays_busy_is_left_alone(helio, node, rows, headers, tries, said):
+    with otlp_receiver() as receiver:
+        receiver.answers.extend([Answer(status=429, headers=headers)] * 9)
+        result = export(helio, "--format", "otlp", "--endpoint", f"http://localhost:{receiver.port}")
+    assert result.exit_code == 16
+    assert f"HTTP status 429, asks to be left alone {said}" in result.stderr
+    assert len(receiver.bodies) == tries
+    assert steps(node) == ["begun", "failed"]
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 413, 302])
 def test_a_refused_batch_is_not_sent_again(helio, node, rows, status):
     with otlp_receiver() as receiver:
