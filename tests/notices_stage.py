@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from node.core.model import Message, MessageKind
 from node.core.prompt import HeldReason, Typed
-from tests.integration.mesh import SECOND_US, Agent, Mesh
+from tests.clock_twins import SECOND_US
+from tests.integration.mesh import Agent, Mesh
 
 MINUTE = 60
 HELD = {reason: Typed(held=reason) for reason in HeldReason}

@@ -30,7 +30,8 @@ from node.ports import Reader, Store, Tx
 from node.ports_mesh import PairingNet as Net
 from node.ports_mesh import PairingWire, PairingWish
 from node.rpc_pairing import PairingNet
-from tests.integration.mesh import CountedEntropy, Mesh
+from tests.clock_twins import CountedEntropy
+from tests.integration.mesh import Mesh
 from tests.peer_book import certificate
 from tests.rule_screener import RuleScreener
 

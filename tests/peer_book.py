@@ -14,7 +14,8 @@ from node.core.mesh import Grant, Paired, Peer
 from node.core.rotation import Step
 from node.identity import Identity
 from node.peers import Peers
-from tests.integration.mesh import START_US, CountedEntropy, Mesh
+from tests.clock_twins import START_US, CountedEntropy
+from tests.integration.mesh import Mesh
 from tests.rule_screener import RuleScreener
 
 REQUEST, PANEL, TIMELINE = Grant.REQUEST, Grant.MIRROR_PANEL, Grant.MIRROR_TIMELINE

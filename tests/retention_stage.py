@@ -19,7 +19,8 @@ from node.ports import Reader, Tx
 from node.ports_timeline import Checkpoint, PruneStep
 from node.retention import Keep, Retention
 from node.store import SqliteStore, StoreSettings
-from tests.integration.mesh import NODE, ORIGIN, START_US, CountedEntropy
+from tests.clock_twins import START_US, CountedEntropy
+from tests.integration.mesh import NODE, ORIGIN
 
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")
 HOUR_US = DAY_US // 24

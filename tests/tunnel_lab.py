@@ -25,7 +25,8 @@ from node.egress_files import FileEgress
 from node.ingress import Ingress
 from node.ports import Screener
 from node.rpc_client import LinkKeeper
-from tests.integration.mesh import Agent, CountedEntropy, ManualClock, Mesh
+from tests.clock_twins import CountedEntropy, ManualClock
+from tests.integration.mesh import Agent, Mesh
 from tests.peer_twin import Person, ShiftedClock, TrustTwin, person, server_of
 from tests.rule_screener import RuleScreener
 from tests.waiting import until

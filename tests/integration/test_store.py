@@ -21,17 +21,8 @@ from node.core.timeline import Row, RowKind
 from node.ports import Reader, Tx
 from node.store import StoreSettings
 from node.store.migrate import migrations
-from tests.integration.mesh import (
-    DEADLINE_S,
-    CountedEntropy,
-    ManualClock,
-    Mesh,
-    all_of,
-    pane_of,
-    refused,
-    running,
-    scenario,
-)
+from tests.clock_twins import CountedEntropy, ManualClock
+from tests.integration.mesh import DEADLINE_S, Mesh, all_of, pane_of, refused, running, scenario
 from tests.waiting import turn, until
 
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")

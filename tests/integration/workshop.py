@@ -36,7 +36,8 @@ from node.sessions import Sessions
 from node.workrooms import Workrooms
 from node.workspaces import Wrapped
 from node.worktrees import Worktrees
-from tests.integration.mesh import Agent, CountedEntropy, ManualClock, Mesh
+from tests.clock_twins import CountedEntropy, ManualClock
+from tests.integration.mesh import Agent, Mesh
 from tests.rule_screener import RuleScreener
 from tests.waiting import until
 

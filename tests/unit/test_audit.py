@@ -19,7 +19,8 @@ from node.core.timeline import Content, Party, Row, RowKind
 from node.core.timeline_check import ProblemCode
 from node.ports import Tx
 from node.ports_timeline import RowFilter, StoredRow
-from tests.integration.mesh import INJECTION, NODE, START_US, Mesh, all_of, running, scenario
+from tests.clock_twins import START_US
+from tests.integration.mesh import INJECTION, NODE, Mesh, all_of, running, scenario
 from tests.waiting import turn
 
 PAGE = 500  # rows that the reader takes at once; the tests cross it

@@ -15,7 +15,8 @@ from cryptography.x509.oid import NameOID
 
 from node import certificates
 from node.core.errors import ErrorCode
-from tests.integration.mesh import START_US, refused
+from tests.clock_twins import START_US
+from tests.integration.mesh import refused
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER = ec.generate_private_key(ec.SECP256R1())

@@ -19,7 +19,8 @@ from node.core import rotation
 from node.core.errors import ErrorCode, MeshError
 from node.core.rotation import check_chain
 from node.identity import Authority, AuthorityFile, Identity
-from tests.integration.mesh import START_US, CountedEntropy, ManualClock, refused
+from tests.clock_twins import START_US, CountedEntropy, ManualClock
+from tests.integration.mesh import refused
 
 YEAR_US = 365 * 24 * 3_600 * 1_000_000
 ENTROPY = CountedEntropy()

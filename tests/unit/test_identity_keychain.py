@@ -19,7 +19,8 @@ from node.parts import build
 from node.platform.keychain import Keychain
 from node.ports_timeline import RowFilter
 from node.vault import FILES_ALONE, Vault
-from tests.integration.mesh import START_US, CountedEntropy, refused, scenario
+from tests.clock_twins import START_US, CountedEntropy
+from tests.integration.mesh import refused, scenario
 from tests.keychains import FileKeyring, KilledError, vault
 
 YEAR_US = 365 * 24 * 3_600 * 1_000_000

@@ -16,7 +16,8 @@ from node.log_keys import LogKeys
 from node.parts import Parts, build, entropy
 from node.platform import clocks, paths
 from node.proofs import read_seen
-from tests.integration.mesh import START_US, CountedEntropy, refused, scenario
+from tests.clock_twins import START_US, CountedEntropy
+from tests.integration.mesh import refused, scenario
 from tests.keychains import FileKeyring, vault
 
 ORIGIN = "local/node/1"
