@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
 from typing import TypeVar
@@ -33,7 +33,6 @@ from node.core.model import (
 )
 from node.core.node_status import NodeStatus
 from node.core.relay import RemoteSession
-from node.core.timeline_overview import Overview
 from node.grpc_setup import aio, unix_target
 from node.local_api import LocalApi
 from node.local_api_mesh import MeshApi
@@ -43,19 +42,17 @@ from node.local_api_work import WorkApi
 from node.local_client import LocalClient
 from node.platform import paths
 from node.ports import NewSession
-from node.ports_timeline import LogInfo, RowFilter, StoredRow
 from node.wire.v1 import local_pb2 as pb
 from tests.local_twins_mesh import Among, Moving, Pairings, Trusted
 from tests.local_twins_mirror import Mirroring
 from tests.local_twins_proof import Proving
 from tests.local_twins_retention import Erasing, Pruning
-from tests.local_twins_timeline import Noted
+from tests.local_twins_timeline import HOSTILE, Log, Noted
 from tests.local_twins_work import Installed, Places, Questions, place
 
 T = TypeVar("T")
 NODE = "n" * 16
 PERSON = Address(node=NODE, session=None)
-HOSTILE = "\x1b[2J\u202eevil\x00\r\n\u200b \U000e0041 'quote' \\ ünïcode 😀 </tool>\n"
 METHODS = [method.name for method in pb.DESCRIPTOR.services_by_name["LocalService"].methods]
 STREAMS = [m.name for m in pb.DESCRIPTOR.services_by_name["LocalService"].methods if m.server_streaming]
 
@@ -261,62 +258,6 @@ class Person:
         except asyncio.CancelledError:
             self.given_up.set()
             raise
-
-
-class Log:
-    """A twin of the timeline's reader: rows are added by the test, followers are woken."""
-
-    def __init__(self) -> None:
-        self.stored = [self.row(seq) for seq in range(5)]
-        self.added = asyncio.Condition()
-        self.following = asyncio.Event()
-        self.left = asyncio.Event()
-        self.wanted: list[RowFilter] = []
-        self.streams: list[AsyncIterator[StoredRow]] = []
-
-    @staticmethod
-    def row(seq: int) -> StoredRow:
-        return StoredRow(
-            seq=seq, data=bytes([seq]) * 9 + b"\xff\x00", leaf=bytes([seq]) * 32, side=(("title", HOSTILE),)
-        )
-
-    async def add(self, seq: int) -> None:
-        async with self.added:
-            self.stored.append(self.row(seq))
-            self.added.notify_all()
-
-    async def logs(self) -> tuple[LogInfo, ...]:
-        return (
-            LogInfo(id=1, origin="local/n/1", size=600, first=256, current=False),
-            LogInfo(id=2, origin="local/n/2", size=len(self.stored), first=0, current=True),
-        )
-
-    async def overview(self, since_us: int) -> Overview[StoredRow]:
-        numbers = {one.name: at for at, one in enumerate(fields(Overview)) if one.name not in {"peers", "blocks"}}
-        blocks = tuple(self.stored[-2:])
-        return Overview(peers=("p" * 52,), blocks=blocks, **{**numbers, "since_us": since_us})
-
-    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]:
-        self.wanted.append(wanted)
-        # Kept, so that a stream which nobody closes is not closed by the collector either.
-        self.streams.append(self._rows(wanted, follow=follow))
-        return self.streams[-1]
-
-    async def _rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]:
-        at = wanted.from_seq
-        try:
-            while True:
-                for row in self.stored[at:]:
-                    yield row
-                    at += 1
-                if not follow:
-                    return
-                async with self.added:
-                    self.following.set()
-                    while len(self.stored) <= at:
-                        await self.added.wait()
-        finally:
-            self.left.set()
 
 
 class Glance:

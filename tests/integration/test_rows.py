@@ -25,7 +25,15 @@ from node.ledger_rows import LedgerRows
 from node.store import SqliteStore, StoreSettings
 from tests.clock_twins import SECOND_US, CountedEntropy, ManualClock
 from tests.holds_stage import SECRET, asking, pair
-from tests.integration.mesh import INJECTION, NODE, ORIGIN, Mesh, refused, running, scenario
+from tests.integration.mesh import (
+    INJECTION,
+    NODE,
+    ORIGIN,
+    Mesh,
+    refused,
+    running,
+    scenario,
+)
 
 Row = dict[str, JsonValue]
 SCAN = Scan(engine="rules", version="3", status="clean")

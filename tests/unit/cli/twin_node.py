@@ -24,6 +24,7 @@ from node.wire.v1 import local_pb2 as pb
 from node.wire.v1.local_pb2_grpc import add_LocalServiceServicer_to_server
 from tests.unit.cli.twin_export import ExportTwin
 from tests.unit.cli.twin_parts import NOW_US, MirrorTwin, changed, hold
+from tests.unit.cli.twin_timeline import TimelineTwin
 
 M = TypeVar("M", bound=WireMessage)
 
@@ -119,7 +120,7 @@ class Rows:
         self.stored.append(wire)
 
 
-class TwinNode(MirrorTwin, ExportTwin):
+class TwinNode(MirrorTwin, ExportTwin, TimelineTwin):
     """Answers with what it holds; `refusal` is raised by the next call instead."""
 
     def __init__(self, home: Path) -> None:
@@ -142,8 +143,6 @@ class TwinNode(MirrorTwin, ExportTwin):
             former_keys=0,
             in_keychain=True,
         )
-        self.overview = pb.GetTimelineOverviewResponse()
-        self.logs: list[pb.TimelineLog] = []
         self.mesh = pb.GetMeshResponse(port=4_354, discovery=True, interfaces=["eth0"])
         self.transfers: list[pb.Transfer] = []
         # What the next looks find, one after the other.
@@ -152,10 +151,7 @@ class TwinNode(MirrorTwin, ExportTwin):
         self.too_late = False
         self.answers: SimpleQueue[pb.AnswerPairingRequest] = SimpleQueue()
         self.timeline = Rows()
-        self.stops = False
         self.verification: list[pb.VerifyTimelineResponse] = []
-        self.prunes: list[pb.PruneTimelineResponse] = []
-        self.erases: list[pb.EraseTimelineResponse] = []
         self.version = VERSION
         self.timeline_writable = True
         self.alarms: list[str] = []
@@ -292,34 +288,6 @@ class TwinNode(MirrorTwin, ExportTwin):
     def VerifyTimeline(self, request, context):  # noqa: N802
         self._take(request, context)
         yield from self.verification
-
-    def GetTimelineOverview(self, request, context):  # noqa: N802
-        self._take(request, context)
-        return self.overview
-
-    def ListTimelineLogs(self, request, context):  # noqa: N802
-        self._take(request, context)
-        return pb.ListTimelineLogsResponse(logs=self.logs)
-
-    def BundleTimeline(self, request, context):  # noqa: N802
-        self._take(request, context)
-        yield pb.BundleTimelineResponse(line='{"header": 1}')
-        for row in self.timeline.stored:
-            yield pb.BundleTimelineResponse(row=row)
-        if self.stops:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
-
-    def ProveTimeline(self, request, context):  # noqa: N802
-        self._take(request, context)
-        return pb.ProveTimelineResponse(proof=f"c2sp.org/tlog-proof@v1\nindex {request.seq}\n")
-
-    def PruneTimeline(self, request, context):  # noqa: N802
-        self._take(request, context)
-        yield from self.prunes
-
-    def EraseTimeline(self, request, context):  # noqa: N802
-        self._take(request, context)
-        yield from self.erases
 
     def ListApprovals(self, request, context):  # noqa: N802
         self._take(request, context)
