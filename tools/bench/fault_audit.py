@@ -113,19 +113,26 @@ def _hash(path: Path) -> str:
 
 
 def _decisions(at: Lab) -> dict[str, tuple[str, Mapping[str, object]]]:
-    """Leg and content of every message that crossed, by id, as the timeline tells."""
+    """Leg and size of every message that crossed, by id, as the timeline tells."""
     told: dict[str, tuple[str, Mapping[str, object]]] = {}
     with reading(at) as db:
         rows = SqliteReader(db).rows(0, _EVERYTHING)
     for stored in rows:
         row = json.loads(stored.data)
         if row["row"] == "message" and row.get("leg") in {"egress", "ingress"}:
-            told[row["msg"]] = (row["leg"], row["content"])
+            told[row["msg"]] = (row["leg"], _size(row["content"]))
     return told
 
 
+def _size(content: Mapping[str, object]) -> Mapping[str, object]:
+    """What both ends can tell of a content. Each commits to text and files with a salt of its own."""
+    files = content.get("files")
+    sizes = [size for _, size in files] if isinstance(files, list) else []
+    return {"bytes": content["bytes"], "chars": content["chars"], "files": sizes}
+
+
 def _pairs(stage: Stage, found: Findings) -> None:
-    """What left one end came in at the other, with the same content, by both timelines."""
+    """What left one end came in at the other, of the same size, by both timelines."""
     here, there = _decisions(stage.client), _decisions(stage.server)
     for one in here.keys() | there.keys():
         if one not in here or one not in there:
