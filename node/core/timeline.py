@@ -47,6 +47,8 @@ _CODE_FIELDS: Final = ("engine", "decision", "reason", "kind")
 _TOKEN_FIELDS: Final = ("boot", "sw", "policy", "msg", "conv", "parent", "root")
 # Ends of messages that are remembered as they are written: those of an exchange come with each of its rows.
 _PARTIES: Final = 1_024
+# And words of the screen: most rows have one of a few scores of the same version.
+_SCANS: Final = 1_024
 
 
 class RowKind(StrEnum):
@@ -282,6 +284,7 @@ def _side(side: Mapping[str, str]) -> str:
     return "{" + ",".join(f'"{name}":"{commit}"' for name, commit in zip(names, commits, strict=True)) + "}"
 
 
+@lru_cache(maxsize=_SCANS)
 def _scan(scan: Scan) -> str:
     check(TOKEN, ("scan.engine", "scan.version"), (scan.engine, scan.version))
     if not 0 <= scan.score <= 1000:
