@@ -39,8 +39,8 @@ class Clocks:
         self.mono_us += 1
         return RowClock(ts_us=self.wall_us, mono_us=self.mono_us, boot=self.boot)
 
-    def sleep(self, us: int) -> None:
-        """Time passes, counted by both."""
+    def pass_asleep(self, us: int) -> None:
+        """The machine sleeps for so long: both clocks count it, and nothing is read meanwhile."""
         self.wall_us += us
         self.mono_us += us
 
@@ -66,7 +66,7 @@ class Stage:
         while count:
             some = min(count, 1 if every_us else 256)
             await self.store.write(partial(_append, count=some, texts=texts))
-            self.clocks.sleep(every_us)
+            self.clocks.pass_asleep(every_us)
             count -= some
 
     async def sign(self) -> None:

@@ -131,7 +131,7 @@ async def test_another_history_of_the_same_length_is_a_fork(tmp_path: Path, size
     seen = await run(tmp_path, clocks, size)
     other = tmp_path / "other"
     other.mkdir()
-    clocks.sleep(1)
+    clocks.pass_asleep(1)
     await run(other, clocks, size + 5)
     shutil.copy(other / "node.db", tmp_path / "node.db")
     stage = await started(tmp_path, clocks, seen)
@@ -174,7 +174,7 @@ async def test_a_pruned_log_is_compared_by_its_tiles(tmp_path: Path) -> None:
     clocks = Clocks()
     early = await run(tmp_path, clocks, 300)
     await run(tmp_path, clocks, 400, early)
-    clocks.sleep(91 * DAY_US)
+    clocks.pass_asleep(91 * DAY_US)
     stage = await started(tmp_path, clocks)
     assert [step.deleted for step in await stage.prune()] == [512]
     await stage.store.close()

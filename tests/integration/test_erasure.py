@@ -153,7 +153,7 @@ async def test_texts_go_by_age_and_rows_stay(tmp_path: Path) -> None:
     clocks = Clocks()
     async with retaining(tmp_path, clocks, Keep(texts_days=30)) as stage:
         await stage.write(TEXTS_AT_ONCE + 10, texts=(("title", "old"),))
-        clocks.sleep(32 * DAY_US)
+        clocks.pass_asleep(32 * DAY_US)
         await stage.write(5, texts=(("title", "young"),))
         await stage.erasures.tend()
         assert [seq for seq, _ in await texts_of(stage)] == list(range(TEXTS_AT_ONCE + 10, TEXTS_AT_ONCE + 15))
@@ -162,7 +162,7 @@ async def test_texts_go_by_age_and_rows_stay(tmp_path: Path) -> None:
         assert (row["decision"], row["reason"]) == ("erased", "age")
         await stage.check()
         # Once a day is enough for what comes of age.
-        clocks.sleep(HOUR_US)
+        clocks.pass_asleep(HOUR_US)
         await stage.erasures.tend()
         assert (await stage.kept())[1] == size
 

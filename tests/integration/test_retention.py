@@ -26,7 +26,7 @@ async def test_whole_tiles_of_old_rows_go_behind_a_row_that_says_so(tmp_path: Pa
     clocks = Clocks()
     async with retaining(tmp_path, clocks) as stage:
         await stage.write(2 * TILE_WIDTH + 100, texts=TEXTS)
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         await stage.write(10, texts=TEXTS)
         (step,) = await stage.prune()
         assert (step.range.first, step.range.next, step.range.why, step.deleted) == (0, 512, "age", 512)
@@ -49,7 +49,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     clocks = Clocks()
     async with retaining(tmp_path, clocks) as stage:
         await stage.write(300)
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         await stage.sign()
         before = await stage.kept()
         (step,) = await stage.prune(dry_run=True)
@@ -86,7 +86,7 @@ async def test_a_start_with_the_clock_far_ahead_deletes_nothing(tmp_path: Path) 
         clocks.wall_us -= 91 * DAY_US
         clocks.boots("boot-3", off_us=HOUR_US)
         await stage.write(1)
-        clocks.sleep(2 * HOUR_US)
+        clocks.pass_asleep(2 * HOUR_US)
         (step, *_) = await stage.prune() or [None]
         assert step is None
 
@@ -147,10 +147,10 @@ async def test_a_clock_that_is_set_right_by_a_little_is_believed(tmp_path: Path)
     clocks = Clocks()
     async with retaining(tmp_path, clocks) as stage:
         await stage.write(600)
-        clocks.sleep(50 * DAY_US)
+        clocks.pass_asleep(50 * DAY_US)
         clocks.wall_us += 40_000_000
         await stage.write(1)
-        clocks.sleep(50 * DAY_US)
+        clocks.pass_asleep(50 * DAY_US)
         clocks.wall_us -= 90_000_000
         await stage.write(1)
         assert [(step.doubt, step.deleted) for step in await stage.prune()] == [(None, 512)]
@@ -163,7 +163,7 @@ async def test_rows_that_are_not_signed_stay(tmp_path: Path) -> None:
         await stage.write(300)
         await stage.sign()
         await stage.write(300)
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         stage.unsigned[0] = True
         steps = await stage.prune(dry_run=True)
         assert [(step.range.first, step.range.next, step.doubt) for step in steps] == [
@@ -187,7 +187,7 @@ async def test_what_a_stopped_run_left_is_deleted_by_the_next(tmp_path: Path) ->
     clocks = Clocks()
     async with retaining(tmp_path, clocks) as stage:
         await stage.write(4 * TILE_WIDTH, texts=TEXTS)
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         steps = stage.retention.prune(dry_run=False, by_person=False)
         assert (await anext(aiter(steps))).deleted == TILE_WIDTH
         await steps.aclose()
@@ -207,7 +207,7 @@ async def test_closed_logs_are_pruned_by_rows_of_the_current_one(tmp_path: Path)
         await stage.sign()
         await stage.store.write(lambda tx: tx.open_log("local/aaaaaaaaaaaaaaaa/2"))
         await stage.write(1)
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         await stage.write(1)
         (step,) = await stage.prune()
         assert (step.range.log, step.range.next) == (0, 256)
@@ -221,7 +221,7 @@ async def test_a_prune_whose_row_will_never_be_signed_is_said_again(tmp_path: Pa
     async with retaining(tmp_path, clocks) as stage:
         await stage.write(300)
         await stage.sign()
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         stage.unsigned[0] = True
         with pytest.raises(MeshError):
             await stage.prune()
@@ -238,7 +238,7 @@ async def test_rows_that_are_damaged_or_gone_are_not_pruned_away(tmp_path: Path,
     clocks = Clocks()
     async with retaining(tmp_path, clocks) as stage:
         await stage.write(600)
-        clocks.sleep(91 * DAY_US)
+        clocks.pass_asleep(91 * DAY_US)
         with closing(sqlite3.connect(tmp_path / "node.db")) as other:
             other.execute(f"{harm} WHERE place = 300")
             other.commit()

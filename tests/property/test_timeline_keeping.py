@@ -67,7 +67,7 @@ class Keeping(RuleBasedStateMachine):
 
     @rule(days=st.sampled_from((1, 50, 91)))
     def days_pass(self, days: int) -> None:
-        self.clocks.sleep(days * DAY_US)
+        self.clocks.pass_asleep(days * DAY_US)
 
     @rule(days=st.sampled_from((0, 1, 91)))
     def the_machine_starts_anew(self, days: int) -> None:
