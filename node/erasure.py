@@ -59,18 +59,24 @@ class Erasures:
         self._row_clock = row_clock
         self._scrub = scrub
         self._turn = asyncio.Lock()
+        # The day up to which texts went for their age: until the next one there is nothing to look for.
+        self._done_us = 0
 
     async def tend(self) -> None:
-        """Erases the texts that are older than they are kept; at most once a day there are any."""
+        """Erases the texts that are older than they are kept, once a day."""
         now = self._row_clock()
         before_us = (now.ts_us - self._texts_days * DAY_US) // DAY_US * DAY_US
+        if before_us == self._done_us:
+            return
         doubted: Doubt | None = None
         for log in await self._store.read(lambda reader: reader.logs()):
             wish = Erasure(log=log.origin, before_us=before_us)
             async with self._turn:
                 async for step in self._erase(log, wish, dry_run=False, by_age=now):
                     doubted = step.doubt or doubted
-        if doubted is not None:
+        if doubted is None:
+            self._done_us = before_us
+        else:
             _log.warning("texts of the timeline are old enough to be erased, and are not: %s", doubted)
 
     async def erase(self, wish: Erasure, *, dry_run: bool) -> AsyncIterator[EraseStep]:
@@ -191,20 +197,16 @@ def _chosen(page: Sequence[TextPlace], log: LogInfo, wish: Erasure, end: int) ->
         whole, after = list(page), after + 1
     places: list[tuple[int, str]] = []
     written: list[Moment] = []
-    too_young = False
     for text in whole:
         moment = moment_of(log.id, text.seq, text.data)
         if wish.before_us and (moment is None or moment.ts_us >= wish.before_us):
-            too_young = True
             continue
         if (wish.field and text.field != wish.field) or not _concerns(text.data, wish):
             continue
         places.append((text.seq, text.field))
         if moment is not None:
             written.append(moment)
-    # Rows are in the order of time but for steps of the clock: past a page of younger ones there is nothing older.
-    ends = bool(wish.before_us) and too_young and not places
-    return _Found(places=tuple(places), after=after, more=full and not ends, moments=tuple(written))
+    return _Found(places=tuple(places), after=after, more=full, moments=tuple(written))
 
 
 def _concerns(data: bytes, wish: Erasure) -> bool:

@@ -177,3 +177,21 @@ async def test_texts_stay_while_only_one_clock_says_that_they_are_old(tmp_path: 
         await stage.erasures.tend()
         assert len(await texts_of(stage)) == 5
         assert (await stage.kept())[1] == 6
+
+
+@pytest.mark.parametrize("by_person", [False, True])
+@scenario
+async def test_what_was_written_with_the_clock_ahead_keeps_no_older_text(tmp_path: Path, by_person: bool) -> None:
+    clocks = Clocks()
+    async with retaining(tmp_path, clocks, Keep(texts_days=30)) as stage:
+        clocks.boots("boot-ahead", off_us=365 * DAY_US)
+        await stage.write(TEXTS_AT_ONCE + 1, texts=(("title", "ahead"),))
+        clocks.boots("boot-2", off_us=-365 * DAY_US)
+        await stage.write(5, texts=(("title", "old"),))
+        clocks.pass_asleep(32 * DAY_US)
+        await stage.write(1)
+        if by_person:
+            await erased(stage, Erasure(before_us=clocks.wall_us))
+        else:
+            await stage.erasures.tend()
+        assert {seq for seq, _ in await texts_of(stage)} == set(range(TEXTS_AT_ONCE + 1))
