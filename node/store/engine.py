@@ -96,7 +96,8 @@ class SqliteStore:
         self._gathered: list[_Pending[object]] = []
         self._ready = threading.Condition()
         self._closing = False
-        self._dirty = False
+        # A process that was killed may have deleted something and not come to empty the log.
+        self._dirty = True
         self._told: list[Callable[[], None]] = []
         self._thread = threading.Thread(target=self._write_loop, name="helio-write", daemon=True)
         self._thread.start()
@@ -213,6 +214,7 @@ class SqliteStore:
             self._ready.notify()
 
     def _write_loop(self) -> None:
+        self._empty_log()
         while True:
             with self._ready:
                 if not self._queue and not self._closing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -139,13 +140,32 @@ async def test_a_reader_that_holds_an_older_state_is_told_of_and_waited_for(tmp_
         try:
             with refused(ErrorCode.UNAVAILABLE, "write-ahead log"):
                 await erased(stage, Erasure(seqs=(0,)))
+            # Whoever runs it again is not told that all is well.
+            for dry_run in (True, False):
+                with refused(ErrorCode.UNAVAILABLE, "write-ahead log"):
+                    await erased(stage, Erasure(seqs=(0,)), dry_run=dry_run)
         finally:
             go.set()
             thread.join()
             other.close()
         assert await texts_of(stage) == EVERY[2:]
-        assert await stage.store.scrub()
+        assert (await erased(stage, Erasure(seqs=(0,)), dry_run=True)).found == 0
         assert (tmp_path / "node.db-wal").stat().st_size == 0
+
+
+@scenario
+async def test_what_a_killed_node_had_not_emptied_is_emptied_at_the_next_start(tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    async with retaining(tmp_path, Clocks()) as stage:
+        await stage.write(1, texts=(("title", "Sunflower"),))
+        await stage.store.write(lambda tx: tx.erase_texts(0, [(0, "title")]))
+        for name in ("node.db", "node.db-wal"):
+            shutil.copyfile(tmp_path / name, killed / name)
+    assert found(killed, b"Sunflower") > 0
+    async with retaining(killed, Clocks()) as stage:
+        await stage.write(1)
+        assert found(killed, b"Sunflower") == 0
 
 
 @scenario
