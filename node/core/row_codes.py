@@ -350,6 +350,11 @@ class ExtraKey(StrEnum):
 
 _E, _D = RowEngine, RowDecision
 
+# That something was not let through; that it was and did not arrive; what a person wants to see first.
+STOPPED: Final = frozenset({_D.WITHHELD, _D.REFUSED, _D.REFUSED_BY_PERSON})
+UNDELIVERED: Final = frozenset({_D.GAVE_UP, _D.FAILED, _D.EXPIRED})
+ALARMING: Final = STOPPED | UNDELIVERED | {_D.LAUNCH_FAILED}
+
 _MESSAGES: Final = frozenset({
     _D.RELAYED, _D.WITHHELD, _D.HELD, _D.REFUSED, _D.FAILED, _D.LANDED, _D.RECORDED_THERE, _D.NOTICED, _D.READ,
     _D.ANSWERED, _D.GIVEN_BACK, _D.GAVE_UP, _D.EXPIRED, _D.APPROVED, _D.RELEASED, _D.REFUSED_BY_PERSON, _D.WITHDRAWN,
