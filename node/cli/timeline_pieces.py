@@ -11,9 +11,9 @@ from node.cli.times import moment
 from node.core.canonical import JsonValue
 from node.core.catalogue.words import Catalogue
 from node.core.ids import short
+from node.core.row_codes import ALARMING
 from node.core.timeline_groups import text
 
-ALARMING = frozenset({"withheld", "refused", "refused_by_person", "failed", "gave_up", "expired", "launch_failed"})
 WARNING = frozenset({"held", "gap", "unavailable", "files_flagged", "stepped"})
 # Shown elsewhere in a line, or no text for people.
 _NOT_SHOWN = frozenset({"sender", "recipient", "seal"})

@@ -18,6 +18,7 @@ from typing import Final, TypeAlias
 
 from node.core.canonical import JsonValue
 from node.core.export_record import Offset, Record, ascii_json, utc_text
+from node.core.row_codes import UNDELIVERED, RowDecision
 from node.core.text import well_formed
 
 Object: TypeAlias = "dict[str, JsonValue]"
@@ -71,16 +72,14 @@ _REJECTED: Final = _Meaning(action=2, action_words="Denied", disposition=25, dis
 _DELAYED: Final = _Meaning(action=_OTHER, action_words="Held", disposition=14, disposition_words="Delayed")
 _ERROR: Final = _Meaning(action=3, action_words="Observed", disposition=27, disposition_words="Error", failed=True)
 _LOGGED: Final = _Meaning(action=3, action_words="Observed", disposition=17, disposition_words="Logged")
+_D: Final = RowDecision
 _DECISIONS: Final[Mapping[str, _Meaning]] = {
-    "relayed": _ALLOWED,
-    "approved": _ALLOWED,
-    "allowed": _ALLOWED,
-    "withheld": _BLOCKED,
-    "refused": _REJECTED,
-    "refused_by_person": _REJECTED,
-    "held": _DELAYED,
-    "failed": _ERROR,
-    "gave_up": _ERROR,
+    **dict.fromkeys((_D.RELAYED, _D.APPROVED, _D.RELEASED), _ALLOWED),
+    **dict.fromkeys((_D.ALLOWED_ONCE, _D.ALLOWED_SESSION, _D.ALLOWED_ALWAYS), _ALLOWED),
+    _D.WITHHELD: _BLOCKED,
+    **dict.fromkeys((_D.REFUSED, _D.REFUSED_BY_PERSON, _D.DENIED, _D.LINK_REFUSED), _REJECTED),
+    _D.HELD: _DELAYED,
+    **dict.fromkeys((*UNDELIVERED, _D.LAUNCH_FAILED), _ERROR),
 }
 # Which of the four things an API does a kind of row is about; the others have a name of their own.
 _ACTIVITIES: Final[Mapping[str, tuple[int, str]]] = {

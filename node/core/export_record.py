@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from node.core.canonical import JsonValue, decode
 from node.core.errors import MeshError
-from node.core.row_codes import SideField
+from node.core.row_codes import ALARMING, SideField
 from node.core.views import TimelineRowView
 
 Value: TypeAlias = "str | int | bool | None"
@@ -23,7 +23,6 @@ Offset: TypeAlias = "Callable[[int], int]"
 """Seconds that the local time zone is ahead of UTC at a moment, in microseconds since 1970."""
 
 MICRO: Final = 1_000_000
-ALARMING: Final = frozenset({"withheld", "refused", "refused_by_person", "failed", "gave_up"})
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # What datetime can say in any zone; beyond it a time is the bare number it is.
 _LAST_US: Final = (datetime(9999, 12, 30, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)

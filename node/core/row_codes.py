@@ -120,15 +120,12 @@ class RowDecision(StrEnum):
     STOPPED = "stopped"
     POLICY_CHANGED = "policy_changed"
     STEPPED = "stepped"
-    EXPORTED = "exported"
     BEGUN = "begun"
     FINISHED = "finished"
-    BUNDLED = "bundled"
     CANCELLED = "cancelled"
     PRUNED = "pruned"
     ERASED = "erased"
     GAP = "gap"
-    OPENED = "opened"
     RECOVERED = "recovered"
 
 
@@ -197,7 +194,6 @@ class RowReason(StrEnum):
     UNREACHABLE = "unreachable"
     SCREENED_FILES = "screened_files"
     UNCLAIMED = "unclaimed"
-    BROKE_OFF = "broke_off"
     # What the person is asked for: the codes of node.core.approval.
     OUTSIDE_FILE = "outside_file"
     WORKTREE_MERGE = "worktree_merge"
@@ -333,7 +329,6 @@ class ExtraKey(StrEnum):
     BYTES = "bytes"
     COUNT = "count"
     EXPORT = "export"
-    FILES = "files"
     FIRST = "first"
     FORMAT = "format"
     FROM_SEQ = "from_seq"
@@ -344,8 +339,6 @@ class ExtraKey(StrEnum):
     LOG = "log"
     NAME = "name"
     NEXT = "next"
-    PAUSED = "paused"
-    POLICY = "policy"
     REASONS = "reasons"
     REDACTED = "redacted"
     RULE = "rule"
@@ -353,10 +346,14 @@ class ExtraKey(StrEnum):
     SIZE = "size"
     STEP_US = "step_us"
     TO_SEQ = "to_seq"
-    VERSION = "version"
 
 
 _E, _D = RowEngine, RowDecision
+
+# That something was not let through; that it was and did not arrive; what a person wants to see first.
+STOPPED: Final = frozenset({_D.WITHHELD, _D.REFUSED, _D.REFUSED_BY_PERSON})
+UNDELIVERED: Final = frozenset({_D.GAVE_UP, _D.FAILED, _D.EXPIRED})
+ALARMING: Final = STOPPED | UNDELIVERED | {_D.LAUNCH_FAILED}
 
 _MESSAGES: Final = frozenset({
     _D.RELAYED, _D.WITHHELD, _D.HELD, _D.REFUSED, _D.FAILED, _D.LANDED, _D.RECORDED_THERE, _D.NOTICED, _D.READ,
@@ -371,7 +368,7 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
         _D.ASKED, _D.DENIED, _D.ALLOWED_ONCE, _D.ALLOWED_SESSION, _D.ALLOWED_ALWAYS, _D.USED, _D.WITHDRAWN,
     }),
     _E.CLOCK: frozenset({_D.STEPPED}),
-    _E.EXPORT: frozenset({_D.EXPORTED, _D.BEGUN, _D.FINISHED, _D.BUNDLED, _D.FAILED, _D.CANCELLED}),
+    _E.EXPORT: frozenset({_D.BEGUN, _D.FINISHED, _D.FAILED, _D.CANCELLED}),
     _E.FILE: frozenset({
         _D.REFUSED, _D.QUARANTINED, _D.HELD, _D.WITHHELD, _D.FETCHED, _D.PUSHED, _D.LANDED, _D.FAILED, _D.EXPIRED,
     }),
@@ -387,13 +384,13 @@ DECISIONS_OF: Final[Mapping[RowEngine, frozenset[RowDecision]]] = MappingProxyTy
     _E.OVERRIDE: frozenset({_D.RELAYED}),
     _E.PAIRING: frozenset({_D.BEGAN, _D.PAIRED, _D.FAILED}),
     _E.PEER: frozenset({_D.PAIRED, _D.RENAMED, _D.UNPAIRED, _D.ADDRESS_ADDED, _D.RENEWED, _D.REKEYED}),
-    _E.PRUNE: frozenset({_D.PRUNED, _D.REFUSED}),
+    _E.PRUNE: frozenset({_D.PRUNED}),
     _E.SCREENING: frozenset({_D.MODE_CHANGED, _D.VERSION_CHANGED, _D.UNAVAILABLE, _D.AVAILABLE, _D.ALLOW_ADDED}),
     _E.SESSION: frozenset({
         _D.RESERVED, _D.STARTED, _D.STARTED_FRESH, _D.RESUMED, _D.LAUNCH_FAILED, _D.ENDED, _D.NAMED, _D.RENAMED,
         _D.ARCHIVED, _D.UNARCHIVED, _D.REMOVED, _D.WORDS_WITHHELD, _D.REFUSED,
     }),
-    _E.TIMELINE: frozenset({_D.ERASED, _D.GAP, _D.OPENED, _D.RECOVERED, _D.REFUSED, _D.CHANGED}),
+    _E.TIMELINE: frozenset({_D.ERASED, _D.GAP, _D.RECOVERED}),
     _E.WORKSPACE: frozenset({_D.ADDED, _D.CHANGED, _D.REACH_CHANGED, _D.REMOVED}),
     _E.WORKTREE: frozenset({_D.CREATED, _D.REMOVED, _D.MERGED, _D.CONFLICT, _D.NAME_WITHHELD}),
 })  # fmt: skip

@@ -98,7 +98,7 @@ class Matcher:
             row = decode(data)
         except MeshError:
             return True
-        return self._fits(row)
+        return self._fits(row) or is_damaged(data, leaf)
 
     def timely(self, data: bytes) -> bool:
         """Whether the row is of the time that is asked for, as far as it says."""

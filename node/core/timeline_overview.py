@@ -11,14 +11,14 @@ from node.core.canonical import JsonValue
 from node.core.clock_step import step_us
 from node.core.limits import OVERVIEW_BLOCKS, OVERVIEW_PEERS
 from node.core.prompt import HeldReason
+from node.core.row_codes import STOPPED, UNDELIVERED
 from node.core.timeline import Clock, RowKind
 from node.core.timeline_filter import quickly
+from node.core.timeline_groups import text
 from node.core.timeline_whole import R
 
 _PEERS_COUNTED: Final = 4 * OVERVIEW_PEERS
 _ENDS_OF_EXPORTS: Final = frozenset({"finished", "failed", "cancelled"})
-_STOPPED: Final = frozenset({"withheld", "refused", "refused_by_person"})
-_UNDELIVERED: Final = frozenset({"gave_up", "failed", "expired"})
 # An outcome row says "held" also of a notice that waits for the agent's prompt; that message is not held.
 _NOTICE_HELD: Final = frozenset(reason.value for reason in HeldReason)
 
@@ -77,23 +77,23 @@ class Count(Generic[R]):
             return
         self._add("rows")
         self._add("clock_steps", int(stepped))
-        engine, kind = _text(fields, "engine"), _text(fields, "row")
+        engine, kind = text(fields, "engine"), text(fields, "row")
         if kind in {RowKind.MESSAGE, RowKind.OUTCOME} and engine.startswith("agent."):
             self._message(row, fields, outcome=kind == RowKind.OUTCOME)
         elif engine == "approval":
-            self._approval(_text(fields, "decision"))
-        elif engine == "mesh" and _text(fields, "decision") == "refused":
+            self._approval(text(fields, "decision"))
+        elif engine == "mesh" and text(fields, "decision") == "refused":
             self._turned_away(row, fields)
         elif kind == RowKind.EXPORT:
             # The rows of its end would count it once more.
-            self._add("exports", int(_text(fields, "decision") not in _ENDS_OF_EXPORTS))
+            self._add("exports", int(text(fields, "decision") not in _ENDS_OF_EXPORTS))
         elif kind == RowKind.PRUNE:
-            self._add("prunes", int(_text(fields, "decision") == "pruned"))
+            self._add("prunes", int(text(fields, "decision") == "pruned"))
         elif kind in {RowKind.OVERRIDE, RowKind.GAP}:
             # What the owner lets pass while rows cannot be written in full was not flagged; its row is what is missing.
-            missing = kind == RowKind.GAP or _text(fields, "reason") == "owner_allowed"
+            missing = kind == RowKind.GAP or text(fields, "reason") == "owner_allowed"
             self._add("gaps" if missing else "overrides")
-        elif engine == "file" and _text(fields, "decision") in _STOPPED:
+        elif engine == "file" and text(fields, "decision") in STOPPED:
             self._blocks.append(row)
 
     def result(self) -> Overview[R]:
@@ -116,13 +116,13 @@ class Count(Generic[R]):
         return before is not None and step_us(before, self._before) != 0
 
     def _message(self, row: R, fields: Mapping[str, JsonValue], *, outcome: bool) -> None:
-        decision = _text(fields, "decision")
-        if decision in _STOPPED:
+        decision = text(fields, "decision")
+        if decision in STOPPED:
             self._add("withheld" if decision == "withheld" else "refused")
             self._blocks.append(row)
-        elif decision in _UNDELIVERED:
+        elif decision in UNDELIVERED:
             self._add("undelivered")
-        elif decision == "held" and not (outcome and _text(fields, "reason") in _NOTICE_HELD):
+        elif decision == "held" and not (outcome and text(fields, "reason") in _NOTICE_HELD):
             self._add("held")
         elif decision == "relayed":
             self._add("relayed")
@@ -156,11 +156,6 @@ class Count(Generic[R]):
         several = extra.get("count") if isinstance(extra, dict) else None
         self._add("turned_away", several if isinstance(several, int) else 1)
         self._blocks.append(row)
-
-
-def _text(fields: Mapping[str, JsonValue], name: str) -> str:
-    value = fields.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def first_since(since_us: int, first: int, size: int, time_at: Callable[[int], int | None]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 
 from node.core.limits import TIMELINE_SPAN
-from node.core.timeline_filter import Matcher, RowFilter, Texts, message_of
+from node.core.timeline_filter import Matcher, RowFilter, Texts, is_damaged, message_of
 
 
 class HasRow(Protocol):
@@ -60,7 +60,7 @@ class Whole(Generic[R]):
 
     def feed(self, row: R, *, begin: bool = True) -> Picked[R]:
         """What is to be given once this row is read; without `begin` only what goes on with a message shown before."""
-        if not self._main.timely(row.data):
+        if not self._main.timely(row.data) and not is_damaged(row.data, row.leaf):
             return Picked()
         matched = self._main(row.data, row.leaf, row.side)
         fated = self._fate is None or self._fate(row.data, row.leaf, row.side)

@@ -51,6 +51,21 @@ def test_every_code_that_can_be_written_has_words(table: str, words: Catalogue) 
     assert {str(code) for code in TABLES[table]} - set(known) == set()
 
 
+# Plain values of rows which the core makes without a ledger: of pruning, gaps, times of trouble and overrides.
+OF_THE_CORE = frozenset({
+    "boots", "engine", "first_ts", "found", "from_us", "keep_days", "last_ts", "pruned", "root", "rows", "to_us", "why",
+})  # fmt: skip
+
+
+@every_language
+@pytest.mark.parametrize("table", TABLES)
+def test_there_are_words_for_nothing_else(table: str, words: Catalogue) -> None:
+    """A word that no row asks for is one that every further language would be held to."""
+    known: Mapping[str, str] = getattr(words, table)
+    others = OF_THE_CORE if table == "extras" else frozenset[str]()
+    assert {code.rpartition("/")[2] for code in known} == {str(code) for code in TABLES[table]} | others
+
+
 # Where codes come from that cannot be traced through the source to the closed tables.
 KNOWN = {
     "node.attachments:_decide:judged.override": {reason.value for reason in RowReason},
@@ -129,15 +144,15 @@ def test_a_decision_agrees_with_what_it_is_about(engine: str, code: str, english
 @pytest.mark.parametrize(
     ("number", "english", "portuguese"),
     [
-        (0, "0 messages", "0 mensagem"),
-        (1, "1 message", "1 mensagem"),
-        (2, "2 messages", "2 mensagens"),
-        (1_234_567, "1,234,567 messages", "1.234.567 mensagens"),
+        (0, "0 gaps", "0 lacuna"),
+        (1, "1 gap", "1 lacuna"),
+        (2, "2 gaps", "2 lacunas"),
+        (1_234_567, "1,234,567 gaps", "1.234.567 lacunas"),
     ],
 )
 def test_plurals(number: int, english: str, portuguese: str) -> None:
-    assert CATALOGUES["en"].count("message", number) == english
-    assert CATALOGUES["pt"].count("message", number) == portuguese
+    assert CATALOGUES["en"].count("gap", number) == english
+    assert CATALOGUES["pt"].count("gap", number) == portuguese
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from node.core.export_ocsf import Version, events
 from node.core.export_record import Record
+from node.core.row_codes import RowDecision, RowEngine
 from node.core.timeline import Row, RowKind
 from tests.export_rows import HOSTILE, LOG, MESSAGE, NODE, SIDES, WITHHELD, damaged, record, records, utc
 from tests.ocsf_schema import faults
@@ -72,6 +73,29 @@ def test_a_relayed_message_is_an_allowed_activity_with_agent_and_delegation() ->
     assert event["delegation"] == {"uid": "c" * 16, "parent_uid": "p" * 16, "issuer_uid": NODE}
     assert event["dst_endpoint"] == {"uid": "peerbbbbbbbbbbbb", "instance_uid": "t" * 16}
     assert (event["time"], event["time_dt"]) == (1_790_000_000_250, "2026-09-21T14:13:20.250000Z")
+
+
+@pytest.mark.parametrize(
+    ("engine", "decision", "meant"),
+    [
+        (RowEngine.APPROVAL, RowDecision.ALLOWED_ONCE, (1, 1, 1)),
+        (RowEngine.APPROVAL, RowDecision.ALLOWED_SESSION, (1, 1, 1)),
+        (RowEngine.APPROVAL, RowDecision.ALLOWED_ALWAYS, (1, 1, 1)),
+        (RowEngine.APPROVAL, RowDecision.DENIED, (2, 25, 2)),
+        (RowEngine.REQUEST, RowDecision.RELEASED, (1, 1, 1)),
+        (RowEngine.REQUEST, RowDecision.REFUSED_BY_PERSON, (2, 25, 2)),
+        (RowEngine.REQUEST, RowDecision.EXPIRED, (3, 27, 2)),
+        (RowEngine.MIRROR, RowDecision.LINK_REFUSED, (2, 25, 2)),
+        (RowEngine.SESSION, RowDecision.LAUNCH_FAILED, (3, 27, 2)),
+        (RowEngine.SESSION, RowDecision.STARTED, (3, 17, 1)),
+    ],
+)
+def test_what_a_person_or_the_node_decided_is_no_mere_observation(
+    engine: RowEngine, decision: RowDecision, meant: tuple[int, int, int]
+) -> None:
+    (event,) = told(record(Row(row=RowKind.POLICY, engine=engine, decision=decision, sw="1")))
+    assert (event["action_id"], event["disposition_id"], event["status_id"]) == meant
+    assert faults(event) == []
 
 
 def test_what_1_8_has_no_place_for_is_unmapped() -> None:

@@ -15,7 +15,9 @@ from node.core.canonical import CODE
 from node.core.commands import MESSAGE_KINDS
 from node.core.epochs import Break
 from node.core.errors import ErrorCode
+from node.core.export_record import Step
 from node.core.holds import ASKS, INJECTION
+from node.core.log_key import DECISIONS
 from node.core.model import End, Kind, MessageKind
 from node.core.pairing_messages import Reason as PairingReason
 from node.core.pairing_messages import Role as PairingRole
@@ -94,6 +96,24 @@ def test_no_row_is_written_with_a_code_that_is_not_of_the_tables() -> None:
                 words = [name for name in ("engine", "decision", "reason") if isinstance(given.get(name), ast.Constant)]
                 bare += [f"{source.relative_to(ROOT)}:{found.lineno} {name}" for name in words]
     assert bare == []
+
+
+def test_every_decision_and_reason_is_written_somewhere() -> None:
+    """By its own name, or as the code of a table that it repeats: one that nothing writes needs words for nothing."""
+    sources = [path for top in ("node", "tunnel") for path in (ROOT / top).rglob("*.py")]
+    named = {
+        f"{found.value.id}.{found.attr}"
+        for source in sources
+        if source.name != "row_codes.py"
+        for found in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(found, ast.Attribute) and isinstance(found.value, ast.Name)
+    }
+    decisions = {*Outcome, *Step, *DECISIONS, *(f"allowed_{answer.value}" for answer in Answer)}
+    # `other` stands among the numbers of a row that counts refusals; `size` is why a range of rows is pruned.
+    reasons = {*ErrorCode, *HeldReason, *PairingReason, *ApprovalKind, *ScreenMode, INJECTION, CREDENTIAL, *ASKS}
+    reasons |= {*Break, *WORDS, "other", "size"}
+    assert [one for one in RowDecision if f"RowDecision.{one.name}" not in named and one.value not in decisions] == []
+    assert [one for one in RowReason if f"RowReason.{one.name}" not in named and one.value not in reasons] == []
 
 
 def test_what_stands_in_the_way_of_rows_is_a_reason() -> None:

@@ -100,6 +100,15 @@ def test_a_damaged_row_is_shown_whatever_is_wanted() -> None:
     assert given(RowFilter(text="nowhere", outcome="read", engine="x"), [damaged]) == [5]
 
 
+def test_a_damaged_row_is_shown_whatever_time_is_wanted() -> None:
+    """Its time is what somebody may have changed."""
+    log = Log()
+    row = log.row("relayed", "a")
+    assert given(RowFilter(since_us=1), [row]) == []
+    assert given(RowFilter(since_us=1), [replace(row, leaf=b"\1" * 32)]) == [0]
+    assert given(RowFilter(since_us=1, outcome="read"), [replace(row, leaf=b"\1" * 32)]) == [0]
+
+
 def test_a_seal_is_no_text() -> None:
     log = Log()
     sealed = replace(log.row("relayed", "a"), side=(("seal", "abad1dea"), ("title", "port")))
