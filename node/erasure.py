@@ -12,7 +12,7 @@ from typing import Final
 from node.core.canonical import JsonValue, decode
 from node.core.errors import ErrorCode, MeshError
 from node.core.retention import DAY_US, Doubt, Moment, doubt_of_age
-from node.core.row_codes import RowDecision, RowEngine, RowReason, RowRole
+from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, RowRole
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Party, Row, RowKind
 from node.ports import Reader, Store, Tx
@@ -139,11 +139,12 @@ class Erasures:
         erased = tx.erase_texts(log.id, places)
         if erased:
             extra: dict[str, JsonValue] = {
-                "count": erased,
-                "from_seq": places[0][0],
-                "to_seq": places[-1][0],
-                **({} if log.current else {"log": log.origin}),
+                ExtraKey.COUNT: erased,
+                ExtraKey.FROM_SEQ: places[0][0],
+                ExtraKey.TO_SEQ: places[-1][0],
             }
+            if not log.current:
+                extra[ExtraKey.LOG] = log.origin
             tx.append(
                 Row(
                     row=RowKind.POLICY,

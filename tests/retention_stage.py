@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from node.core import merkle
-from node.core.canonical import decode
+from node.core.canonical import JsonValue, decode
 from node.core.merkle import HASH_BYTES, TILE_WIDTH
 from node.core.retention import DAY_US
+from node.core.row_codes import ExtraKey
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Row, RowKind, commitment
 from node.erasure import Erasures
@@ -158,6 +159,7 @@ def whole(reader: Reader) -> None:
             assert merkle.leaf_hash(row.data) == row.leaf
             assert decode(row.data).get("prev") == (before.hex() if before is not None else None)
             before, sizes = row.leaf, sizes + len(row.data)
+            assert keys_of(decode(row.data).get("extra")) <= set(ExtraKey)
         for _, after, root in excuses.get(log.origin, []):
             assert merkle.root_of(leaves[:after]).hex() == root
         # Earlier prune rows may be pruned themselves: each has the root over all that was there.
@@ -188,6 +190,11 @@ def prunes_by_log(reader: Reader) -> dict[str, list[tuple[int, int, str]]]:
             assert isinstance(root, str)
             found.setdefault(str(extra.get("log", log.origin)), []).append((first, after, root))
     return found
+
+
+def keys_of(extra: JsonValue) -> set[str]:
+    """The names of a row's plain values, at every depth."""
+    return set[str]().union(extra, *map(keys_of, extra.values())) if isinstance(extra, dict) else set()
 
 
 def split(hashes: bytes) -> list[bytes]:

@@ -47,5 +47,5 @@ def step_row(step: int, sw: str) -> Row:
         engine=RowEngine.CLOCK,
         decision=RowDecision.STEPPED,
         sw=sw,
-        extra={ExtraKey.STEP_US.value: max(-MAX_INT, min(MAX_INT, step))},
+        extra={ExtraKey.STEP_US: max(-MAX_INT, min(MAX_INT, step))},
     )

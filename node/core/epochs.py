@@ -13,7 +13,7 @@ from typing import Final
 
 from node.core.canonical import JsonValue
 from node.core.note import TreeHead
-from node.core.row_codes import RowDecision, RowEngine, RowReason
+from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason
 from node.core.timeline import Row, RowKind
 
 
@@ -71,10 +71,10 @@ def next_origin(node: str, origins: Iterable[str]) -> str:
 def gap_row(gap: Gap, sw: str) -> Row:
     """The first row of the next epoch."""
     extra: dict[str, JsonValue] = {
-        "found": gap.found,
-        "log": gap.seen.origin,
-        "root": gap.seen.root.hex(),
-        "size": gap.seen.size,
+        ExtraKey.FOUND: gap.found,
+        ExtraKey.LOG: gap.seen.origin,
+        ExtraKey.ROOT: gap.seen.root.hex(),
+        ExtraKey.SIZE: gap.seen.size,
     }
     return Row(
         row=RowKind.GAP,
@@ -98,13 +98,13 @@ def override_row(row: Row) -> Row:
         conv=row.conv,
         kind=row.kind,
         leg=row.leg,
-        extra={"engine": row.engine, "given": row.decision},
+        extra={ExtraKey.ENGINE: row.engine, ExtraKey.GIVEN: row.decision},
     )
 
 
 def left_out_row(seq: int, sw: str) -> Row:
     """The row that counts what a row before it could not say."""
-    extra: dict[str, JsonValue] = {"count": 1, "from_seq": seq, "to_seq": seq}
+    extra: dict[str, JsonValue] = {ExtraKey.COUNT: 1, ExtraKey.FROM_SEQ: seq, ExtraKey.TO_SEQ: seq}
     return Row(
         row=RowKind.GAP,
         engine=RowEngine.TIMELINE,
@@ -119,7 +119,8 @@ def gap_in(reason: JsonValue, extra: JsonValue) -> Gap | None:
     """The gap that a row tells of by its reason and its extra values; None when it tells of none."""
     if not isinstance(extra, dict) or reason not in set(Break):
         return None
-    origin, size, root, found = (extra.get(name) for name in ("log", "size", "root", "found"))
+    keys = (ExtraKey.LOG, ExtraKey.SIZE, ExtraKey.ROOT, ExtraKey.FOUND)
+    origin, size, root, found = (extra.get(key) for key in keys)
     if isinstance(origin, str) and isinstance(size, int) and isinstance(root, str) and isinstance(found, int):
         seen = TreeHead(origin=origin, size=size, root=bytes.fromhex(root))
         return Gap(seen=seen, found=found, reason=Break(str(reason)))

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from node.core.canonical import JsonValue
-from node.core.row_codes import RowDecision, RowEngine, RowReason, RowRole
+from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, RowRole
 from node.core.timeline import Clock, Party, Row, RowKind
 
 DAY_US: Final = 86_400_000_000
@@ -134,17 +134,17 @@ def prune_row(
     What it says of another log than the `current` one, in which it stands, is a level further in.
     """
     said: dict[str, JsonValue] = {
-        "boots": boots_since,
-        "first": found.first,
-        "first_ts": found.first_us,
-        "keep_days": keep_days,
-        "last_ts": found.last_us,
-        "next": found.next,
-        "root": root.hex(),
-        "why": found.why,
+        ExtraKey.BOOTS: boots_since,
+        ExtraKey.FIRST: found.first,
+        ExtraKey.FIRST_TS: found.first_us,
+        ExtraKey.KEEP_DAYS: keep_days,
+        ExtraKey.LAST_TS: found.last_us,
+        ExtraKey.NEXT: found.next,
+        ExtraKey.ROOT: root.hex(),
+        ExtraKey.WHY: found.why,
     }
     return _prune_row(
-        said if found.origin == current else {"log": found.origin, "pruned": said},
+        said if found.origin == current else {ExtraKey.LOG: found.origin, ExtraKey.PRUNED: said},
         reason=found.why,
         sw=sw,
         by=Party(node=node, role=RowRole.PERSON if by_person else RowRole.NODE),
@@ -153,16 +153,16 @@ def prune_row(
 
 def told_again(extra: dict[str, JsonValue], *, node: str, sw: str) -> Row:
     """The same once more of a closed log, before the row that said it is pruned itself."""
-    said = extra.get("pruned")
-    why = said.get("why") if isinstance(said, dict) else None
+    said = extra.get(ExtraKey.PRUNED)
+    why = said.get(ExtraKey.WHY) if isinstance(said, dict) else None
     return _prune_row(extra, reason=str(why or "age"), sw=sw, by=Party(node=node, role=RowRole.NODE))
 
 
 def told_of(extra: JsonValue, origin: str) -> dict[str, JsonValue] | None:
     """What a prune row says of the closed log of that origin by its extra values; None when it is about another."""
-    if not isinstance(extra, dict) or extra.get("log") != origin:
+    if not isinstance(extra, dict) or extra.get(ExtraKey.LOG) != origin:
         return None
-    said = extra.get("pruned")
+    said = extra.get(ExtraKey.PRUNED)
     return said if isinstance(said, dict) else None
 
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from node.core.canonical import JsonValue
 from node.core.errors import ErrorCode, MeshError
-from node.core.row_codes import RowDecision, RowEngine, RowReason
+from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Row, RowKind
 from node.platform.reserve import Reserve
@@ -150,10 +150,10 @@ class Guard:
     def row(self, trouble: Trouble) -> Row:
         """The row that says from when to when messages were refused, and how many."""
         extra: dict[str, JsonValue] = {
-            "from_us": trouble.since_us,
-            "to_us": self._row_clock().ts_us,
-            "count": trouble.refused,
-            "rows": trouble.rows,
+            ExtraKey.FROM_US: trouble.since_us,
+            ExtraKey.TO_US: self._row_clock().ts_us,
+            ExtraKey.COUNT: trouble.refused,
+            ExtraKey.ROWS: trouble.rows,
         }
         return Row(
             row=RowKind.LIFECYCLE,

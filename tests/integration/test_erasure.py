@@ -201,7 +201,7 @@ async def test_texts_stay_while_only_one_clock_says_that_they_are_old(tmp_path: 
 
 @pytest.mark.parametrize("by_person", [False, True])
 @scenario
-async def test_what_was_written_with_the_clock_ahead_keeps_no_older_text(tmp_path: Path, by_person: bool) -> None:
+async def test_what_was_written_with_the_clock_ahead_keeps_no_older_text(tmp_path: Path, *, by_person: bool) -> None:
     clocks = Clocks()
     async with retaining(tmp_path, clocks, Keep(texts_days=30)) as stage:
         clocks.boots("boot-ahead", off_us=365 * DAY_US)

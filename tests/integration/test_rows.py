@@ -16,7 +16,8 @@ from node.core.commands import Deliver, Request
 from node.core.errors import ErrorCode, MeshError
 from node.core.limits import Limits
 from node.core.redact import redact
-from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason, RowSubject, SideField
+from node.core.row_codes import RowDecision, RowEngine, RowReason, RowSubject, SideField
+from node.core.row_decisions import DECISIONS_OF
 from node.core.row_policy import policy_hash
 from node.core.timeline import Clock, Scan, commitment
 from node.core.workspace import ScreenMode

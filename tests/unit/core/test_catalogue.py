@@ -51,19 +51,12 @@ def test_every_code_that_can_be_written_has_words(table: str, words: Catalogue) 
     assert {str(code) for code in TABLES[table]} - set(known) == set()
 
 
-# Plain values of rows which the core makes without a ledger: of pruning, gaps, times of trouble and overrides.
-OF_THE_CORE = frozenset({
-    "boots", "engine", "first_ts", "found", "from_us", "keep_days", "last_ts", "pruned", "root", "rows", "to_us", "why",
-})  # fmt: skip
-
-
 @every_language
 @pytest.mark.parametrize("table", TABLES)
 def test_there_are_words_for_nothing_else(table: str, words: Catalogue) -> None:
     """A word that no row asks for is one that every further language would be held to."""
     known: Mapping[str, str] = getattr(words, table)
-    others = OF_THE_CORE if table == "extras" else frozenset[str]()
-    assert {code.rpartition("/")[2] for code in known} == {str(code) for code in TABLES[table]} | others
+    assert {code.rpartition("/")[2] for code in known} == {str(code) for code in TABLES[table]}
 
 
 # Where codes come from that cannot be traced through the source to the closed tables.

@@ -23,7 +23,8 @@ from node.core.pairing_messages import Reason as PairingReason
 from node.core.pairing_messages import Role as PairingRole
 from node.core.prompt import HeldReason
 from node.core.relay import Outcome
-from node.core.row_codes import DECISIONS_OF, RowDecision, RowEngine, RowReason, RowRole, RowRule, RowSubject
+from node.core.row_codes import RowDecision, RowEngine, RowReason, RowRole, RowRule, RowSubject
+from node.core.row_decisions import DECISIONS_OF
 from node.core.screen import CREDENTIAL
 from node.core.workspace import ScreenMode
 from node.store.guard import WORDS
