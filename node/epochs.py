@@ -12,9 +12,11 @@ from typing import Final
 
 from node.core import note
 from node.core.canonical import decode
+from node.core.clock_step import reading_of
 from node.core.epochs import Break, Gap, broken, gap_in, gap_row, next_origin
 from node.core.errors import MeshError
 from node.core.note import TreeHead
+from node.core.retention import DAY_US
 from node.core.tiles import subtrees_in
 from node.core.timeline import Head
 from node.ports import Reader, Store, Tx
@@ -23,7 +25,7 @@ from node.version import SOFTWARE
 
 _log = logging.getLogger(__name__)
 
-_TOLD_US: Final = 30 * 86_400_000_000
+_TOLD_US: Final = 30 * DAY_US
 
 
 def read_seen(path: Path) -> tuple[TreeHead, ...]:
@@ -78,7 +80,8 @@ def settle(tx: Tx, *, node: str, seen: Sequence[TreeHead]) -> Gap | None:
 def told(reader: Reader, now_us: int) -> str:
     """What the current log's first row says of the one before it, while that is news; empty otherwise."""
     for row in reader.rows(0, 1):
-        if row.seq == 0 and (gap := _gap_of(row.data)) is not None and _written_us(row.data) > now_us - _TOLD_US:
+        gap, clock = _gap_of(row.data), reading_of(row.data)
+        if row.seq == 0 and gap is not None and clock is not None and clock.ts_us > now_us - _TOLD_US:
             return gap.words
     return ""
 
@@ -133,8 +136,3 @@ def _gap_of(data: bytes) -> Gap | None:
     except MeshError:
         return None
     return gap_in(row.get("reason"), row.get("extra")) if row.get("row") == "gap" else None
-
-
-def _written_us(data: bytes) -> int:
-    ts = decode(data).get("ts")
-    return ts if isinstance(ts, int) else 0

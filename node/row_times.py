@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from node.core.canonical import decode
-from node.core.errors import MeshError
+from node.core.clock_step import reading_of
 from node.core.retention import Moment
 from node.ports import Reader, Store
 from node.ports_timeline import LogInfo, StoredRow
@@ -43,14 +42,10 @@ def moments_of(log: int, rows: Sequence[StoredRow]) -> list[Moment]:
 
 def moment_of(log: int, seq: int, data: bytes) -> Moment | None:
     """When that row was written; None when it does not say."""
-    try:
-        row = decode(data)
-    except MeshError:
+    clock = reading_of(data)
+    if clock is None:
         return None
-    ts, mono, boot = row.get("ts"), row.get("mono"), row.get("boot")
-    if isinstance(ts, int) and isinstance(mono, int) and isinstance(boot, str):
-        return Moment(log=log, seq=seq, ts_us=ts, mono_us=mono, boot=boot)
-    return None
+    return Moment(log=log, seq=seq, ts_us=clock.ts_us, mono_us=clock.mono_us, boot=clock.boot)
 
 
 def _rows(reader: Reader, *, log: LogInfo, wanted: Sequence[int]) -> tuple[StoredRow, ...]:

@@ -234,22 +234,24 @@ class TimelineTx(TimelineReader):
 
     def tell_clock_step(self, sw: str) -> None:
         """Writes the row of a step of the wall clock since the last row, if there was one; the next has none."""
-        now, before = self._row_clock(), self._last_reading()
-        if step := clock_step.step_us(before, now) if before is not None else 0:
-            self._add(now, clock_step.step_row(step, sw), ())
-            self._reading = (*self._written, now)
+        self._now(sw)
 
     def _append(self, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
         if self._broken is not None:
             raise MeshError(ErrorCode.AUDIT_UNAVAILABLE, self._broken.message, {"reason": LOG_BROKEN})
-        now, before = self._row_clock(), self._last_reading()
-        step = clock_step.step_us(before, now) if before is not None else 0
-        if step:
-            self._add(now, clock_step.step_row(step, row.sw), ())
+        now = self._now(row.sw)
         self.appended.append(row)
         seq = self._add(now, row, side)
         self._reading = (*self._written, now)
         return seq
+
+    def _now(self, sw: str) -> timeline.Clock:
+        """The clock's reading, with a row of its own if that is a step from the last row's."""
+        now, before = self._row_clock(), self._last_reading()
+        if step := clock_step.step_us(before, now) if before is not None else 0:
+            self._add(now, clock_step.step_row(step, sw), ())
+            self._reading = (*self._written, now)
+        return now
 
     @property
     def _written(self) -> tuple[int, int]:
