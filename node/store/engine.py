@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from node.core.errors import ErrorCode, MeshError
+from node.core.row_codes import RowDecision
 from node.core.timeline import Clock as RowClock
 from node.ports import Entropy, Reader, Tx
 from node.store.guard import DISPLACED, Guard, Trouble, is_damage
@@ -340,10 +341,12 @@ class SqliteStore:
 
     def _run(self, pending: _Pending[object], tx: SqliteTx, *, room: int | None) -> None:
         """Runs a command; with `room` for so many rows of refusals it is refused if it does anything but write one."""
+        changes, for_rows = self._writer.total_changes, tx.changes_for_rows
         pending.run(tx)
         if room is None:
             return
-        refuses = bool(tx.appended) and all(row.decision == "refused" for row in tx.appended)
+        other = self._writer.total_changes - changes - (tx.changes_for_rows - for_rows)
+        refuses = bool(tx.appended) and not other and all(row.decision == RowDecision.REFUSED for row in tx.appended)
         self._guard.refused(counted=int(refuses))
         if not refuses or room <= 0:
             raise self._refusal()

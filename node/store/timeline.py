@@ -176,6 +176,8 @@ class TimelineTx(TimelineReader):
         self._grown = 0
         # What the command that is under way has appended so far.
         self.appended: list[timeline.Row] = []
+        # How much of the database was changed for rows, by SQLite's count of all changes.
+        self.changes_for_rows = 0
         # The log and its size when the last row was written, and the clock by then.
         self._reading: tuple[int, int, timeline.Clock] | None = None
 
@@ -203,8 +205,13 @@ class TimelineTx(TimelineReader):
         A step of the wall clock since the row before it is a row of its own, written first. Where the owner allows
         gaps, what cannot be said in full is said in part, and a row says that.
         """
-        if not self._allow_gaps:
-            return self._append(row, side)
+        changes = self._db.total_changes
+        try:
+            return self._append_whole_or_not(row, side) if self._allow_gaps else self._append(row, side)
+        finally:
+            self.changes_for_rows += self._db.total_changes - changes
+
+    def _append_whole_or_not(self, row: timeline.Row, side: Sequence[tuple[str, str]]) -> int:
         before = self.log
         self._db.execute("SAVEPOINT row")
         try:

@@ -16,6 +16,7 @@ import pytest
 
 from node.core.commands import Request
 from node.core.errors import ErrorCode, MeshError
+from node.core.row_codes import RowDecision
 from node.core.timeline import Row, RowKind
 from node.platform.reserve import Reserve
 from node.platform.watched import Unlike
@@ -117,6 +118,28 @@ async def test_refusals_that_cannot_be_rows_are_counted(tmp_path: Path) -> None:
         assert isinstance(extra["from_us"], int)
         assert isinstance(extra["to_us"], int)
         assert extra["from_us"] < extra["to_us"]
+
+
+@scenario
+async def test_while_the_disk_is_full_nothing_but_the_row_of_a_refusal_is_written(tmp_path: Path) -> None:
+    # There is never room for such a reserve, so the disk stays full after the limit is lifted.
+    async with running(tmp_path, settings=StoreSettings(reserve_bytes=1 << 60)) as mesh:
+        alice = await mesh.seat("alice")
+        with nothing_may_grow(tmp_path / "node.db-wal") as fill:
+            fill()
+            with refused(ErrorCode.AUDIT_UNAVAILABLE):
+                await mesh.store.write(partial(add_rows, count=10_000))
+        refusal = replace(ROW, decision=RowDecision.REFUSED)
+        assert await mesh.store.write(lambda tx: tx.append(refusal, (("name", "one"),))) == 0
+
+        def more(tx: Tx) -> None:
+            tx.append(refusal)
+            tx.put_session(replace(alice.session, title="written beside the row"))
+
+        with refused(ErrorCode.AUDIT_UNAVAILABLE, WORDS["disk_full"]):
+            await mesh.store.write(more)
+        assert await mesh.store.read(lambda reader: reader.session(alice.session.id)) == alice.session
+        assert [row["decision"] for row in await mesh.rows()] == ["refused"]
 
 
 @pytest.mark.parametrize("reason", [Unlike.REMOVED, Unlike.REPLACED])
