@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from node.config import TimelineConfig
 from node.core.canonical import decode
 from node.core.errors import MeshError
 from node.core.merkle import TILE_WIDTH
@@ -30,15 +30,6 @@ _TILES_IN_A_RANGE: Final = 256
 _CHECKPOINTS_KEPT: Final = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
-    """How long and how much is kept: days and bytes of rows, days of the texts beside them."""
-
-    days: int = 90
-    total_bytes: int = 2_147_483_648
-    texts_days: int = 30
-
-
 class Retention:
     """Implements ports_timeline.Retention. `sign` makes a checkpoint; `scrub` empties the write-ahead log."""
 
@@ -46,7 +37,7 @@ class Retention:
         self,
         *,
         store: Store,
-        keep: Keep,
+        keep: TimelineConfig,
         node: str,
         row_clock: Callable[[], RowClock],
         sign: Callable[[], Awaitable[None]],
@@ -115,7 +106,7 @@ class Retention:
         """What is too old, or too much, range by range and the oldest first; and the doubt that keeps it."""
         now, kept = self._row_clock(), await moments(self._store)
         logs = await self._store.read(_logs)
-        too_much = sum(size for _, size, _ in logs) - self._keep.total_bytes
+        too_much = sum(size for _, size, _ in logs) - self._keep.keep_bytes
         clock = doubt(now, kept)
         for log, _, signed in logs:
             first = log.first
@@ -125,7 +116,7 @@ class Retention:
                     break
                 doubted = clock
                 if found.why == "age" and clock is None:
-                    keep_us = self._keep.days * DAY_US
+                    keep_us = self._keep.keep_days * DAY_US
                     doubted = doubt_of_age(now, kept, last=found.end, last_us=found.last_us, keep_us=keep_us)
                 if doubted is None and found.next > signed:
                     doubted = Doubt.UNSIGNED
@@ -148,7 +139,7 @@ class Retention:
                 # Rows that cannot be read, or are not there: nobody deletes what the check of the timeline must see.
                 break
             oldest, newest = min(time.ts_us for time in times), max(time.ts_us for time in times)
-            why = "age" if now.ts_us - newest >= self._keep.days * DAY_US else "size" if too_much > freed else ""
+            why = "age" if now.ts_us - newest >= self._keep.keep_days * DAY_US else "size" if too_much > freed else ""
             if not why or (found is not None and (found.why != why or found.next <= signed < at + TILE_WIDTH)):
                 break
             at, freed = at + TILE_WIDTH, freed + size
@@ -177,7 +168,7 @@ class Retention:
         row = prune_row(
             found,
             root=subtrees(0, found.next),
-            keep_days=self._keep.days,
+            keep_days=self._keep.keep_days,
             boots_since=boots(kept, found.end),
             current=current.origin,
             by_person=by_person,

@@ -9,7 +9,7 @@ from node import epochs
 from node.config import TimelineConfig
 from node.core.timeline import Clock as RowClock
 from node.erasure import Erasures
-from node.retention import Keep, Retention
+from node.retention import Retention
 from node.store import SqliteStore
 
 _NO_RESERVE = (
@@ -37,11 +37,10 @@ class Upkeep:
         sign: Callable[[], Awaitable[None]],
     ) -> Upkeep:
         """As the settings say."""
-        keep = Keep(days=settings.keep_days, total_bytes=settings.keep_bytes)
         return cls(
             store=store,
             retention=Retention(
-                store=store, keep=keep, node=node, row_clock=row_clock, sign=sign, scrub=store.scrub
+                store=store, keep=settings, node=node, row_clock=row_clock, sign=sign, scrub=store.scrub
             ),
             erasures=Erasures(
                 store=store, node=node, texts_days=settings.keep_texts_days, row_clock=row_clock, scrub=store.scrub

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from node.config import TimelineConfig
 from node.core import merkle
 from node.core.canonical import JsonValue, decode
 from node.core.merkle import HASH_BYTES, TILE_WIDTH
@@ -18,7 +19,7 @@ from node.core.timeline import Row, RowKind, commitment
 from node.erasure import Erasures
 from node.ports import Reader, Tx
 from node.ports_timeline import Checkpoint, PruneStep
-from node.retention import Keep, Retention
+from node.retention import Retention
 from node.store import SqliteStore, StoreSettings
 from tests.clock_twins import START_US, CountedEntropy
 from tests.integration.mesh import NODE, ORIGIN
@@ -94,7 +95,7 @@ class Stage:
 async def opened(
     path: Path,
     clocks: Clocks,
-    keep: Keep | None = None,
+    keep: TimelineConfig | None = None,
     settings: StoreSettings | None = None,
     origin: str = ORIGIN,
 ) -> Stage:
@@ -102,7 +103,7 @@ async def opened(
     store = await SqliteStore.open(
         path, origin=origin, row_clock=clocks.row, entropy=CountedEntropy(), settings=settings or StoreSettings()
     )
-    keep = keep or Keep()
+    keep = keep or TimelineConfig()
     unsigned = [False]
 
     async def sign() -> None:
@@ -117,7 +118,7 @@ async def opened(
             store=store, keep=keep, node=NODE, row_clock=clocks.row, sign=sign, scrub=store.scrub
         ),
         erasures=Erasures(
-            store=store, node=NODE, texts_days=keep.texts_days, row_clock=clocks.row, scrub=store.scrub
+            store=store, node=NODE, texts_days=keep.keep_texts_days, row_clock=clocks.row, scrub=store.scrub
         ),
         unsigned=unsigned,
     )  # fmt: skip
@@ -125,7 +126,7 @@ async def opened(
 
 @asynccontextmanager
 async def retaining(
-    folder: Path, clocks: Clocks, keep: Keep | None = None, settings: StoreSettings | None = None
+    folder: Path, clocks: Clocks, keep: TimelineConfig | None = None, settings: StoreSettings | None = None
 ) -> AsyncIterator[Stage]:
     """The stage over a file in `folder`, closed afterwards."""
     stage = await opened(folder / "node.db", clocks, keep, settings)

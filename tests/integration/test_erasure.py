@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from node.config import TimelineConfig
 from node.core.canonical import decode
 from node.core.errors import ErrorCode
 from node.core.retention import DAY_US
@@ -18,7 +19,6 @@ from node.core.timeline import Party
 from node.erasure import TEXTS_AT_ONCE
 from node.ports import Reader, Tx
 from node.ports_timeline import EraseStep, Erasure
-from node.retention import Keep
 from node.store.opening import StoreSettings, connect_reader
 from node.store.reader import SqliteReader
 from tests.integration.mesh import DEADLINE_S, refused, scenario
@@ -171,7 +171,7 @@ async def test_what_a_killed_node_had_not_emptied_is_emptied_at_the_next_start(t
 @scenario
 async def test_texts_go_by_age_and_rows_stay(tmp_path: Path) -> None:
     clocks = Clocks()
-    async with retaining(tmp_path, clocks, Keep(texts_days=30)) as stage:
+    async with retaining(tmp_path, clocks, TimelineConfig(keep_texts_days=30)) as stage:
         await stage.write(TEXTS_AT_ONCE + 10, texts=(("title", "old"),))
         clocks.pass_asleep(32 * DAY_US)
         await stage.write(5, texts=(("title", "young"),))
@@ -190,7 +190,7 @@ async def test_texts_go_by_age_and_rows_stay(tmp_path: Path) -> None:
 @scenario
 async def test_texts_stay_while_only_one_clock_says_that_they_are_old(tmp_path: Path) -> None:
     clocks = Clocks()
-    async with retaining(tmp_path, clocks, Keep(texts_days=30)) as stage:
+    async with retaining(tmp_path, clocks, TimelineConfig(keep_texts_days=30)) as stage:
         await stage.write(5, texts=(("title", "young"),))
         clocks.boots("boot-2", off_us=91 * DAY_US)
         await stage.write(1)
@@ -203,7 +203,7 @@ async def test_texts_stay_while_only_one_clock_says_that_they_are_old(tmp_path: 
 @scenario
 async def test_what_was_written_with_the_clock_ahead_keeps_no_older_text(tmp_path: Path, *, by_person: bool) -> None:
     clocks = Clocks()
-    async with retaining(tmp_path, clocks, Keep(texts_days=30)) as stage:
+    async with retaining(tmp_path, clocks, TimelineConfig(keep_texts_days=30)) as stage:
         clocks.boots("boot-ahead", off_us=365 * DAY_US)
         await stage.write(TEXTS_AT_ONCE + 1, texts=(("title", "ahead"),))
         clocks.boots("boot-2", off_us=-365 * DAY_US)

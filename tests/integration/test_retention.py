@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from node.config import TimelineConfig
 from node.core.canonical import decode
 from node.core.errors import ErrorCode, MeshError
 from node.core.merkle import TILE_WIDTH
 from node.core.retention import DAY_US, Doubt
 from node.ports import Tx
 from node.ports_timeline import Checkpoint, Prune
-from node.retention import Keep
 from tests.integration.mesh import refused, scenario
 from tests.retention_stage import HOUR_US, Clocks, retaining
 
@@ -60,7 +60,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
 @scenario
 async def test_more_than_is_kept_goes_the_oldest_first_and_no_more_than_that(tmp_path: Path) -> None:
     clocks = Clocks()
-    async with retaining(tmp_path, clocks, Keep(total_bytes=200_000)) as stage:
+    async with retaining(tmp_path, clocks, TimelineConfig(keep_bytes=200_000)) as stage:
         await stage.write(4 * TILE_WIDTH)
         (step,) = await stage.prune()
         assert step.range.why == "size"
@@ -106,7 +106,7 @@ async def test_a_clock_that_jumps_while_the_machine_runs_deletes_nothing(tmp_pat
 @scenario
 async def test_a_clock_behind_the_newest_row_deletes_nothing(tmp_path: Path) -> None:
     clocks = Clocks()
-    async with retaining(tmp_path, clocks, Keep(total_bytes=1)) as stage:
+    async with retaining(tmp_path, clocks, TimelineConfig(keep_bytes=1)) as stage:
         await stage.write(600)
         clocks.boots("boot-2", off_us=-3 * HOUR_US)
         assert {step.doubt for step in await stage.prune()} == {Doubt.WENT_BACK}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from node.config import TimelineConfig
 from node.core.timeline import Row, RowKind
 from node.core.timeline_check import Verification
 from node.erasure import Erasures
 from node.ports import Tx
 from node.ports_timeline import Erasure
-from node.retention import Keep, Retention
+from node.retention import Retention
 from tests.integration.mesh import NODE, ORIGIN, Mesh, running, scenario
 
 ROW = Row(row=RowKind.LIFECYCLE, engine="lifecycle", decision="started", sw="test/1")
@@ -28,11 +29,11 @@ async def write(mesh: Mesh, count: int) -> None:
     await mesh.checkpoints.sign()
 
 
-async def prune(mesh: Mesh, keep: Keep | None = None) -> list[tuple[int, int, int]]:
+async def prune(mesh: Mesh, keep: TimelineConfig | None = None) -> list[tuple[int, int, int]]:
     """Log, first row and next of what was pruned."""
     retention = Retention(
-        store=mesh.store, keep=keep or Keep(), node=NODE, row_clock=mesh.clock.row, sign=mesh.checkpoints.sign,
-        scrub=mesh.store.scrub,
+        store=mesh.store, keep=keep or TimelineConfig(), node=NODE, row_clock=mesh.clock.row,
+        sign=mesh.checkpoints.sign, scrub=mesh.store.scrub,
     )  # fmt: skip
     steps = [step async for step in retention.prune(dry_run=False, by_person=True)]
     assert all(step.doubt is None for step in steps)
@@ -55,7 +56,7 @@ async def test_a_log_of_which_rows_went_by_age_and_by_size_verifies(tmp_path: Pa
         assert await prune(mesh) == [(0, 0, 512)]
         found = await verified(mesh)
         assert [(one.first, one.next, one.why) for one in found.pruned] == [(0, 512, "age")]
-        ((_, first, after),) = await prune(mesh, Keep(total_bytes=150_000))
+        ((_, first, after),) = await prune(mesh, TimelineConfig(keep_bytes=150_000))
         assert first == 512
         found = await verified(mesh)
         assert [(one.first, one.next, one.why) for one in found.pruned][-1:] == [(512, after, "size")]
@@ -96,7 +97,7 @@ async def test_a_log_that_is_pruned_by_halves_verifies_as_well(tmp_path: Path) -
         mesh.clock.advance(NINETY_ONE_DAYS_S)
         await write(mesh, 1)
         retention = Retention(
-            store=mesh.store, keep=Keep(), node=NODE, row_clock=mesh.clock.row, sign=mesh.checkpoints.sign,
+            store=mesh.store, keep=TimelineConfig(), node=NODE, row_clock=mesh.clock.row, sign=mesh.checkpoints.sign,
             scrub=mesh.store.scrub,
         )  # fmt: skip
         for log in (0, 1):

@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from node import epochs
+from node.config import TimelineConfig
 from node.core.note import TreeHead
 from node.core.retention import DAY_US
 from node.ports_timeline import Erasure
-from node.retention import Keep
 from tests.integration.mesh import NODE
 from tests.retention_stage import Clocks, Stage, opened
 
 T = TypeVar("T")
 
-KEEP = Keep(days=90, total_bytes=150_000, texts_days=30)
+KEEP = TimelineConfig(keep_days=90, keep_bytes=150_000, keep_texts_days=30)
 FIELDS = st.sampled_from(("title", "preview", "name"))
 
 
