@@ -35,8 +35,8 @@ DOUBTS: Final = {
     "with the next start of the machine.",
     Doubt.UNPROVEN: "Nothing but this machine's clock says that so much time went by, so nothing is deleted. If it is "
     "right, this ends with the next start of the machine.",
-    Doubt.UNSIGNED: "The rows that are old enough are not signed, so they are not deleted. Those of the current log the "
-    "node signs by itself within a minute; what a closed log ends with unsigned stays.",
+    Doubt.UNSIGNED: "The rows that are old enough are not signed, so they are not deleted. The node signs those of its "
+    "current log by itself within a minute; what a closed log ends with unsigned stays.",
 }
 
 
