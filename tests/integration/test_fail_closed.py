@@ -139,7 +139,14 @@ async def test_while_the_disk_is_full_nothing_but_the_row_of_a_refusal_is_writte
         with refused(ErrorCode.AUDIT_UNAVAILABLE, WORDS["disk_full"]):
             await mesh.store.write(more)
         assert await mesh.store.read(lambda reader: reader.session(alice.session.id)) == alice.session
-        assert [row["decision"] for row in await mesh.rows()] == ["refused"]
+        for _ in range(1, MAX_REFUSAL_ROWS):
+            await mesh.store.write(lambda tx: tx.append(refusal))
+        # There is an end to that; further ones are counted.
+        with refused(ErrorCode.AUDIT_UNAVAILABLE, WORDS["disk_full"]):
+            await mesh.store.write(lambda tx: tx.append(refusal))
+        assert [row["decision"] for row in await mesh.rows()] == ["refused"] * MAX_REFUSAL_ROWS
+        assert mesh.store.trouble is not None
+        assert (mesh.store.trouble.refused, mesh.store.trouble.rows) == (MAX_REFUSAL_ROWS + 1, MAX_REFUSAL_ROWS)
 
 
 @pytest.mark.parametrize("reason", [Unlike.REMOVED, Unlike.REPLACED])
@@ -268,7 +275,6 @@ async def test_damaged_bytes_refuse_what_meets_them_and_nothing_else(tmp_path: P
 
 def test_every_way_to_be_another_file_has_words() -> None:
     assert {unlike.value for unlike in Unlike} <= set(WORDS)
-    assert MAX_REFUSAL_ROWS > 0
 
 
 def test_a_reserve_is_really_on_the_disk_and_is_taken_once(tmp_path: Path) -> None:

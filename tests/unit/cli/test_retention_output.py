@@ -6,11 +6,9 @@ import json
 
 import pytest
 
-from node.core.retention import DOUBTS, Doubt
+from node.core.retention import DAY_US, DOUBTS, Doubt
 from node.wire.v1 import local_pb2 as pb
 from tests.unit.cli.twin_node import NOW_US, session
-
-DAY_US = 86_400_000_000
 
 
 def step(**changes: object) -> pb.PruneTimelineResponse:
@@ -28,7 +26,7 @@ def test_each_range_is_a_line_and_its_last_word_counts(helio, node):
     first, second, third, fourth = result.stdout.splitlines()
     assert first.startswith("rows 0 to 511 of local/x/1, ")
     assert first.endswith(": deleted (older than they are kept)")
-    assert second.endswith("rows 512 to 767 of local/x/1" + second.partition("local/x/1")[2])
+    assert second.startswith("rows 512 to 767 of local/x/1, ")
     assert second.endswith(": deleted (more than is kept)")
     assert third.endswith(": stay (older than they are kept)")
     assert "local/x/2" in fourth
