@@ -119,15 +119,11 @@ def _root_at(tx: Tx, log: LogInfo, size: int) -> bytes | None:
         return None
 
     def leaves(first: int, end: int) -> list[bytes]:
-        found = [row.leaf for row in tx.rows(first, end - first, log.id) if row.seq < end]
+        found = [leaf for _, _, leaf in tx.entries(first, end, log.id)]
         # What is missing makes for another root.
         return found if len(found) == end - first else [b""]
 
-    return subtrees_in(partial(_tile, tx, log.id), leaves)(0, size)
-
-
-def _tile(tx: Tx, log: int, level: int, index: int) -> bytes:
-    return tx.tile(level, index, log)
+    return subtrees_in(lambda level, index: tx.tile(level, index, log.id), leaves)(0, size)
 
 
 def _gap_of(data: bytes) -> Gap | None:

@@ -20,7 +20,7 @@ from node.core.retention import DAY_US, Doubt, Moment, Range, boots, doubt, doub
 from node.core.tiles import subtrees_in
 from node.core.timeline import Clock as RowClock
 from node.ports import Reader, Store, Tx
-from node.ports_timeline import LogInfo, Prune, PruneStep, StoredRow
+from node.ports_timeline import LogInfo, Prune, PruneStep
 from node.row_times import moments, moments_of
 from node.version import SOFTWARE
 
@@ -163,7 +163,10 @@ class Retention:
         await self._store.write(partial(self._write, found=found, kept=kept, by_person=by_person))
 
     def _write(self, tx: Tx, *, found: Range, kept: Sequence[Moment], by_person: bool) -> None:
-        subtrees = subtrees_in(partial(_hashes, tx, found.log), partial(_leaves, tx, found.log))
+        subtrees = subtrees_in(
+            lambda level, index: tx.tile(level, index, found.log),
+            lambda first, end: [leaf for _, _, leaf in tx.entries(first, end, found.log)],
+        )
         current = tx.logs()[-1]
         row = prune_row(
             found,
@@ -209,18 +212,9 @@ def _logs(reader: Reader) -> list[tuple[LogInfo, int, int]]:
     return found
 
 
-def _tile(reader: Reader, *, log: int, first: int) -> tuple[tuple[StoredRow, ...], int]:
-    rows = reader.rows(first, TILE_WIDTH, log)
-    whole = len(rows) == TILE_WIDTH and rows[-1].seq == first + TILE_WIDTH - 1
-    return (rows if whole else ()), reader.row_sizes(first, first + TILE_WIDTH, log)
-
-
-def _hashes(reader: Reader, log: int, level: int, index: int) -> bytes:
-    return reader.tile(level, index, log)
-
-
-def _leaves(reader: Reader, log: int, first: int, end: int) -> list[bytes]:
-    return [row.leaf for row in reader.rows(first, end - first, log)]
+def _tile(reader: Reader, *, log: int, first: int) -> tuple[list[tuple[int, bytes, bytes]], int]:
+    end = first + TILE_WIDTH
+    return reader.entries(first, end, log), reader.row_sizes(first, end, log)
 
 
 def _delete_tile(tx: Tx, *, log: int) -> bool:

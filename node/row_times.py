@@ -10,7 +10,7 @@ from typing import Final
 from node.core.clock_step import reading_of
 from node.core.retention import Moment
 from node.ports import Reader, Store
-from node.ports_timeline import LogInfo, StoredRow
+from node.ports_timeline import LogInfo
 
 SAMPLES: Final = 2_048
 _AT_ONCE: Final = 128
@@ -34,9 +34,9 @@ async def moments(store: Store) -> tuple[Moment, ...]:
     return tuple(found)
 
 
-def moments_of(log: int, rows: Sequence[StoredRow]) -> list[Moment]:
-    """The moments of these rows, but for those that cannot be read."""
-    found = (moment_of(log, row.seq, row.data) for row in rows)
+def moments_of(log: int, entries: Sequence[tuple[int, bytes, bytes]]) -> list[Moment]:
+    """The moments of these rows (number, bytes, leaf hash), but for those that cannot be read."""
+    found = (moment_of(log, seq, data) for seq, data, _ in entries)
     return [moment for moment in found if moment is not None]
 
 
@@ -48,5 +48,5 @@ def moment_of(log: int, seq: int, data: bytes) -> Moment | None:
     return Moment(log=log, seq=seq, ts_us=clock.ts_us, mono_us=clock.mono_us, boot=clock.boot)
 
 
-def _rows(reader: Reader, *, log: LogInfo, wanted: Sequence[int]) -> tuple[StoredRow, ...]:
-    return tuple(row for seq in wanted for row in reader.rows(seq, 1, log.id))
+def _rows(reader: Reader, *, log: LogInfo, wanted: Sequence[int]) -> list[tuple[int, bytes, bytes]]:
+    return [row for seq in wanted for row in reader.entries(seq, seq + 1, log.id)]
