@@ -104,7 +104,8 @@ class Run:
         self.export = recorded.export
         self._first = max(wish.wanted.from_seq, recorded.standing.first_kept)
         self._total = min(recorded.end, wish.wanted.before_seq or recorded.end) - self._first
-        note = replace(note, export=recorded.export)
+        # From here on by its name: while this runs, another log may begin.
+        note = replace(note, export=recorded.export, log=recorded.standing.origin)
         try:
             manifest = await self._stream(node, recorded, progress)
         except asyncio.CancelledError:
@@ -135,7 +136,7 @@ class Run:
         await self._sink.open()
         leaf = b""
         end = min(recorded.end, wish.wanted.before_seq or recorded.end)
-        wanted = replace(wish.wanted, before_seq=end)
+        wanted = replace(wish.wanted, log=standing.origin, before_seq=end)
         async with aclosing(node.exported(wanted, salts=wish.format is Format.JSONL)) as rows:
             async for row in rows:
                 if row.seq >= end:
