@@ -120,6 +120,8 @@ class TargetFile:
 class InFiles:
     """What sinks have in common whose rows are in a file, with the manifest beside it."""
 
+    warnings: tuple[str, ...] = ()
+
     def __init__(self, target: TargetFile, manifest: TargetFile) -> None:
         self._target = target
         self._manifest = manifest
@@ -178,6 +180,8 @@ class FileSink(InFiles):
 
 class StreamSink:
     """Rows as lines on standard output; the manifest is written only where one was asked for."""
+
+    warnings: tuple[str, ...] = ()
 
     def __init__(self, manifest: TargetFile | None, header: bytes, encode: Callable[[Record], bytes]) -> None:
         self.written = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -30,12 +30,17 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    """Where rows go. `finish` hands over what is left, `publish` makes it what was asked for, `abandon` undoes all."""
+    """Where rows go. `finish` hands over what is left, `publish` makes it what was asked for, `abandon` undoes all.
+
+    `warnings` are what a receiver said although it took the rows.
+    """
 
     @property
     def written(self) -> int: ...
     @property
     def sha256(self) -> str: ...
+    @property
+    def warnings(self) -> Sequence[str]: ...
     async def open(self) -> None: ...
     async def add(self, record: Record) -> None: ...
     async def finish(self) -> None: ...

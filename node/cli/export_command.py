@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -144,7 +144,7 @@ class _Export:
             if run is not None and run.export:
                 raise MeshError(error.code, error.message, {**error.details, "export": run.export}) from error
             raise
-        self._say(made, console, getattr(sink, "warnings", ()))
+        self._say(made, console, sink.warnings)
         if made.proven is False:
             raise MeshError(
                 ErrorCode.TAMPERED,
@@ -154,7 +154,7 @@ class _Export:
                 {"seq": made.tally.last or 0, "export": made.export},
             )
 
-    def _say(self, made: Manifest, console: Console, warnings: tuple[str, ...]) -> None:
+    def _say(self, made: Manifest, console: Console, warnings: Sequence[str]) -> None:
         for warning in warnings:
             console.note(f"note: the receiver says: {one_line(warning)}")
         for doubt in _doubts(made):
