@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from node.core.errors import ErrorCode, MeshError
 from node.core.limits import TIMELINE_SPAN
 from node.core.model import Address
 from node.core.timeline_filter import Matcher, RowFilter, message_of, time_of
 from node.core.timeline_overview import Count, Overview, first_since
 from node.core.timeline_whole import Whole, outcome_of
+from node.log_lookup import log_of
 from node.ports import Reader, Store
 from node.ports_timeline import LogInfo, StoredRow
 
@@ -97,23 +97,8 @@ class Audit:
         return count.result()
 
 
-def _log_named(reader: Reader, origin: str) -> LogInfo:
-    """The log of that origin, the current one for none; NOT_FOUND when there is none."""
-    logs = reader.logs()
-    if not origin:
-        return logs[-1]
-    for log in logs:
-        if log.origin == origin:
-            return log
-    raise MeshError(
-        ErrorCode.NOT_FOUND,
-        f"This node has no log of the origin {origin[:160]!r}; leave it out to read the current one. The logs there "
-        "are: helio timeline logs",
-    )
-
-
 def _begin(reader: Reader, *, wanted: RowFilter) -> tuple[LogInfo, int]:
-    log = _log_named(reader, wanted.log)
+    log = log_of(reader, wanted.log)
     return log, max(wanted.from_seq, log.first)
 
 
@@ -225,7 +210,7 @@ def _begin_overview(reader: Reader, *, since_us: int) -> tuple[str, LogInfo, int
         times = (time_of(row.data) for row in reader.rows(seq, _NEAR, log.id))
         return next((when for when in times if when is not None), None)
 
-    log = reader.logs()[-1]
+    log = log_of(reader, "")
     node = reader.own_node() or log.origin.split("/")[1]
     at = first_since(since_us, log.first, log.size, time_at)
     # The row before tells whether the clock stepped at the first.

@@ -117,16 +117,14 @@ class TargetFile:
         self._part.unlink(missing_ok=True)
 
 
-class FileSink:
-    """Rows as lines of a file, and the manifest beside it."""
+class InFiles:
+    """What sinks have in common whose rows are in a file, with the manifest beside it."""
 
-    def __init__(
-        self, target: TargetFile, manifest: TargetFile, header: bytes, encode: Callable[[Record], bytes]
-    ) -> None:
+    warnings: tuple[str, ...] = ()
+
+    def __init__(self, target: TargetFile, manifest: TargetFile) -> None:
         self._target = target
         self._manifest = manifest
-        self._header = header
-        self._encode = encode
 
     @property
     def written(self) -> int:
@@ -142,11 +140,6 @@ class FileSink:
         """Begins both files."""
         self._target.open()
         self._manifest.open()
-        self._target.write(self._header)
-
-    async def add(self, record: Record) -> None:
-        """Writes a row."""
-        self._target.write(self._encode(record))
 
     async def finish(self) -> None:
         """Puts all rows on the disk."""
@@ -165,8 +158,30 @@ class FileSink:
         self._manifest.abandon()
 
 
+class FileSink(InFiles):
+    """Rows as lines of a file."""
+
+    def __init__(
+        self, target: TargetFile, manifest: TargetFile, header: bytes, encode: Callable[[Record], bytes]
+    ) -> None:
+        super().__init__(target, manifest)
+        self._header = header
+        self._encode = encode
+
+    async def open(self) -> None:
+        """Begins both files, and writes what comes before the rows."""
+        await super().open()
+        self._target.write(self._header)
+
+    async def add(self, record: Record) -> None:
+        """Writes a row."""
+        self._target.write(self._encode(record))
+
+
 class StreamSink:
     """Rows as lines on standard output; the manifest is written only where one was asked for."""
+
+    warnings: tuple[str, ...] = ()
 
     def __init__(self, manifest: TargetFile | None, header: bytes, encode: Callable[[Record], bytes]) -> None:
         self.written = 0

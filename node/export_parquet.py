@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from node.core.export_record import COLUMNS, TEXTS, Record, Sort, Value, ascii_json
 from node.core.text import well_formed
-from node.export_files import TargetFile
+from node.export_files import InFiles, TargetFile
 
 _ROWS_AT_ONCE: Final = 10_000
 _TYPES: Final = {Sort.TEXT: pa.string(), Sort.COUNT: pa.int64(), Sort.FLAG: pa.bool_()}
@@ -30,29 +30,17 @@ SCHEMA: Final = pa.schema(
 )
 
 
-class ParquetSink:
-    """Rows as row groups of a file, and the manifest beside it."""
+class ParquetSink(InFiles):
+    """Rows as row groups of a file."""
 
     def __init__(self, target: TargetFile, manifest: TargetFile) -> None:
-        self._target = target
-        self._manifest = manifest
+        super().__init__(target, manifest)
         self._rows: dict[str, list[Value | bytes]] = {name: [] for name in SCHEMA.names}
         self._writer: pq.ParquetWriter | None = None
 
-    @property
-    def written(self) -> int:
-        """How much was written."""
-        return self._target.bytes
-
-    @property
-    def sha256(self) -> str:
-        """Of all of it, in hex."""
-        return self._target.sha256
-
     async def open(self) -> None:
-        """Begins both files."""
-        self._target.open()
-        self._manifest.open()
+        """Begins both files, and the one with rows as Parquet has it."""
+        await super().open()
         self._writer = pq.ParquetWriter(pa.PythonFile(self._target, "w"), SCHEMA, compression="zstd")
 
     async def add(self, record: Record) -> None:
@@ -68,22 +56,14 @@ class ParquetSink:
             self._write()
         if self._writer is not None:
             self._writer.close()
-        self._target.close()
-
-    async def publish(self, manifest: bytes) -> None:
-        """Gives both files their names, the manifest's last."""
-        self._manifest.write(manifest)
-        self._manifest.close()
-        self._target.publish()
-        self._manifest.publish()
+        await super().finish()
 
     async def abandon(self) -> None:
         """Leaves nothing behind."""
         if self._writer is not None:
             # It would write its footer when it is collected.
             self._writer.is_open = False
-        self._target.abandon()
-        self._manifest.abandon()
+        await super().abandon()
 
     def _write(self) -> None:
         if self._writer is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -30,12 +30,17 @@ class Source(Protocol):
 
 
 class Sink(Protocol):
-    """Where rows go. `finish` hands over what is left, `publish` makes it what was asked for, `abandon` undoes all."""
+    """Where rows go. `finish` hands over what is left, `publish` makes it what was asked for, `abandon` undoes all.
+
+    `warnings` are what a receiver said although it took the rows.
+    """
 
     @property
     def written(self) -> int: ...
     @property
     def sha256(self) -> str: ...
+    @property
+    def warnings(self) -> Sequence[str]: ...
     async def open(self) -> None: ...
     async def add(self, record: Record) -> None: ...
     async def finish(self) -> None: ...
@@ -104,7 +109,8 @@ class Run:
         self.export = recorded.export
         self._first = max(wish.wanted.from_seq, recorded.standing.first_kept)
         self._total = min(recorded.end, wish.wanted.before_seq or recorded.end) - self._first
-        note = replace(note, export=recorded.export)
+        # From here on by its name: while this runs, another log may begin.
+        note = replace(note, export=recorded.export, log=recorded.standing.origin)
         try:
             manifest = await self._stream(node, recorded, progress)
         except asyncio.CancelledError:
@@ -135,7 +141,7 @@ class Run:
         await self._sink.open()
         leaf = b""
         end = min(recorded.end, wish.wanted.before_seq or recorded.end)
-        wanted = replace(wish.wanted, before_seq=end)
+        wanted = replace(wish.wanted, log=standing.origin, before_seq=end)
         async with aclosing(node.exported(wanted, salts=wish.format is Format.JSONL)) as rows:
             async for row in rows:
                 if row.seq >= end:

@@ -59,6 +59,8 @@ def tls_context(ca: Path | None, cert: Path | None = None) -> ssl.SSLContext:
 class SyslogSink:
     """Rows as frames on one connection."""
 
+    warnings: tuple[str, ...] = ()
+
     def __init__(self, receiver: Receiver, header: Header, manifest: TargetFile | None) -> None:
         self.written = 0
         self.messages = 0

@@ -79,7 +79,7 @@ class TimelineApi:
         """All rows that there are, many in each message."""
         batch: list[StoredRow] = []
         size = 0
-        async with aclosing(_translated(self.audit.rows(wanted, follow=False), lambda row: row)) as rows:
+        async with aclosing(self.audit.rows(wanted, follow=False)) as rows:
             async for row in rows:
                 batch.append(row)
                 size += len(row.data) + sum(len(text) for _, text in row.side)

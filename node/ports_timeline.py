@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -136,7 +136,7 @@ class VerifyProgress:
 class Audit(Protocol):
     """Reads the timeline."""
 
-    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]: ...
+    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncGenerator[StoredRow, None]: ...
     async def logs(self) -> tuple[LogInfo, ...]: ...
     async def overview(self, since_us: int) -> Overview[StoredRow]: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import fields
 
 from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
@@ -44,7 +44,7 @@ class Log:
         self.following = asyncio.Event()
         self.left = asyncio.Event()
         self.wanted: list[RowFilter] = []
-        self.streams: list[AsyncIterator[StoredRow]] = []
+        self.streams: list[AsyncGenerator[StoredRow, None]] = []
 
     @staticmethod
     def row(seq: int) -> StoredRow:
@@ -68,13 +68,13 @@ class Log:
         blocks = tuple(self.stored[-2:])
         return Overview(peers=("p" * 52,), blocks=blocks, **{**numbers, "since_us": since_us})
 
-    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]:
+    def rows(self, wanted: RowFilter, *, follow: bool) -> AsyncGenerator[StoredRow, None]:
         self.wanted.append(wanted)
         # Kept, so that a stream which nobody closes is not closed by the collector either.
         self.streams.append(self._rows(wanted, follow=follow))
         return self.streams[-1]
 
-    async def _rows(self, wanted: RowFilter, *, follow: bool) -> AsyncIterator[StoredRow]:
+    async def _rows(self, wanted: RowFilter, *, follow: bool) -> AsyncGenerator[StoredRow, None]:
         at = wanted.from_seq
         try:
             while True:

@@ -227,7 +227,7 @@ class Rows(Look):
         for row in event.rows:
             line = row_line(row, self._words)
             text = f"{name}  {line.text}" if len(self.wish.mirrors) > 1 else line.text
-            self.console.say(self.console.tint(text, Tone.BAD) if line.alarming else text)
+            self.console.say(self.console.tint(text, line.tone) if line.tone else text)
         for one in event.breaks[-new:] if new else ():
             self.console.note(self.console.tint(f"{name}: GAP at {one.first}: {one_line(one.words)}", Tone.BAD))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ from node.cli.console import Console, Json, document, plain, print_document
 from node.cli.export_sinks import Choices, sink_of
 from node.cli.options import json_option
 from node.cli.text import one_line, plural
-from node.cli.timeline_options import filter_of, filter_options, peer_id, session_id
+from node.cli.timeline_options import filter_of, filter_options, with_ids
+from node.cli.transfer_command import size_words
 from node.core.catalogue.languages import chosen
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import Manifest
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from node.export_run import Run, Wish
     from node.local_client import LocalClient
 _EVERY_ROWS = 500
-_KIB = 1024
 _file = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -74,13 +74,7 @@ _file = click.Path(path_type=Path, dir_okay=False)
     "--enterprise", type=click.IntRange(1, 2**32 - 1), metavar="NUMBER",
     help="Your own enterprise number for syslog's structured data  [default: 32473, of documentation]",
 )  # fmt: skip
-@filter_options
-@click.option("--from-seq", type=click.IntRange(0), default=None, metavar="N", help="Only rows numbered N and above.")
-@click.option("--before", type=click.IntRange(1), default=None, metavar="N", help="Only rows numbered below N.")
-@click.option(
-    "-n", "--limit", type=click.IntRange(1), default=None, metavar="N",
-    help="Only the last N of them; the first N with --from-seq.",
-)  # fmt: skip
+@filter_options(least_before=1, limit=".")
 @json_option
 def export_command(
     *,
@@ -111,10 +105,7 @@ def export_command(
     CSV, OCSF and Parquet hold every row's exact bytes, too. Syslog confirms nothing: what arrived, only the receiver
     can say.
     """
-    wanted = replace(
-        filter_of(given, chosen(None, os.environ)), from_seq=from_seq or 0, before_seq=before or 0, limit=limit or 0,
-        tail=limit is not None and from_seq is None,
-    )  # fmt: skip
+    wanted = filter_of(given, chosen(None, os.environ), from_seq=from_seq, before=before, limit=limit)
     choices = Choices(
         format=Format(form), output=output, force=force, to=to, endpoint=endpoint, ca=ca, cert=cert,
         header_file=header_file, manifest=manifest, bom=bom, ocsf=ocsf_version, enterprise=enterprise,
@@ -140,8 +131,7 @@ class _Export:
 
         async def play(node: LocalClient) -> Manifest:
             nonlocal run
-            session, peer = await session_id(node, self.wanted.session), await peer_id(node, self.wanted.peer)
-            run = Run(_wish(self.choices, replace(self.wanted, session=session, peer=peer)), sink)
+            run = Run(_wish(self.choices, await with_ids(node, self.wanted)), sink)
             return await run.play(node, lambda now: _show(now, line.show))
 
         try:
@@ -154,7 +144,7 @@ class _Export:
             if run is not None and run.export:
                 raise MeshError(error.code, error.message, {**error.details, "export": run.export}) from error
             raise
-        self._say(made, console, getattr(sink, "warnings", ()))
+        self._say(made, console, sink.warnings)
         if made.proven is False:
             raise MeshError(
                 ErrorCode.TAMPERED,
@@ -164,7 +154,7 @@ class _Export:
                 {"seq": made.tally.last or 0, "export": made.export},
             )
 
-    def _say(self, made: Manifest, console: Console, warnings: tuple[str, ...]) -> None:
+    def _say(self, made: Manifest, console: Console, warnings: Sequence[str]) -> None:
         for warning in warnings:
             console.note(f"note: the receiver says: {one_line(warning)}")
         for doubt in _doubts(made):
@@ -180,7 +170,7 @@ class _Export:
         tally = made.tally
         stretch = f" (#{tally.first} to #{tally.last})" if tally.count else ""
         line = f"Exported {plural(tally.count, 'row')}{stretch} as {made.format.value} to "
-        line += f"{one_line(self.choices.destination)}, {_size(tally.bytes)}."
+        line += f"{one_line(self.choices.destination)}, {size_words(tally.bytes)}."
         say = console.note if self.choices.to_stdout else console.say
         say(line)
         if self.choices.manifest_path is not None:
@@ -194,9 +184,7 @@ def _wish(choices: Choices, wanted: RowFilter) -> Wish:
     from node.export_run import Wish
     from node.version import SOFTWARE
 
-    given = {
-        name: value for name, value in _plain_filter(wanted).items() if value != _plain_filter(RowFilter()).get(name)
-    }
+    given = {one.name: value for one in fields(wanted) if (value := getattr(wanted, one.name)) != one.default}
     return Wish(
         format=choices.format,
         wanted=wanted,
@@ -210,19 +198,10 @@ def _wish(choices: Choices, wanted: RowFilter) -> Wish:
     )
 
 
-def _plain_filter(wanted: RowFilter) -> dict[str, str | int | bool]:
-    values = plain(wanted)
-    return {
-        name: value
-        for name, value in (values.items() if isinstance(values, dict) else ())
-        if isinstance(value, str | int | bool)
-    }
-
-
 def _show(run: Run, show: Callable[[str], None]) -> None:
     if run.tally.count % _EVERY_ROWS and run.tally.count != 1:
         return
-    show(f"exporting: {plural(run.tally.count, 'row')} ({run.per_cent} %), {_size(run.written)}")
+    show(f"exporting: {plural(run.tally.count, 'row')} ({run.per_cent} %), {size_words(run.written)}")
 
 
 def _cancelled(run: Run | None, choices: Choices) -> str:
@@ -244,14 +223,6 @@ def _doubts(made: Manifest) -> Iterator[str]:
         yield "rows are missing between the first and the last of these: helio timeline verify"
     if tally.count and made.proof is None:
         yield "the log no longer has what proves the last of these rows: helio timeline verify"
-
-
-def _size(count: int) -> str:
-    if count < _KIB:
-        return plural(count, "byte")
-    if count < _KIB * _KIB:
-        return f"{count / _KIB:.1f} KiB"
-    return f"{count / _KIB / _KIB:.1f} MiB"
 
 
 @contextmanager

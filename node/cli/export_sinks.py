@@ -122,15 +122,14 @@ def sink_of(choices: Choices) -> Sink:
             return _otlp(choices, manifest)
         case _:
             pass
-    header, encode = (b"", line_of) if choices.format is Format.PARQUET else _encoder(choices)
     if choices.to_stdout:
-        return StreamSink(manifest, header, encode)
+        return StreamSink(manifest, *_encoder(choices))
     # Of a file in the way, and of a folder that is missing, the run says so before anything is exported.
     assert choices.output is not None and manifest is not None  # noqa: S101, PT018
     target = TargetFile(choices.output, force=choices.force)
     if choices.format is Format.PARQUET:
         return _parquet(target, manifest)
-    return FileSink(target, manifest, header, encode)
+    return FileSink(target, manifest, *_encoder(choices))
 
 
 def local_offset(us: int) -> int:

@@ -20,7 +20,7 @@ from node.cli.retention_command import erase_command, prune_command
 from node.cli.text import fold
 from node.cli.timeline_follow import follow_rows, show_grouped
 from node.cli.timeline_lines import Lines
-from node.cli.timeline_options import filter_of, filter_options, lang_option, peer_id, session_id
+from node.cli.timeline_options import filter_of, filter_options, lang_option, with_ids
 from node.cli.timeline_overview import logs_command, overview_command
 from node.cli.timeline_rows import row_document, row_line, shown_document
 from node.cli.verify_command import verify_command
@@ -51,14 +51,7 @@ _SET_IN = "    "
 )
 @click.group("timeline", cls=ExampleGroup, invoke_without_command=True)
 @click.option("-f", "--follow", is_flag=True, help="Go on with new rows as they are written, until Ctrl-C.")
-@filter_options
-@click.option("--from-seq", type=click.IntRange(0), default=None, metavar="N", help="Only rows numbered N and above.")
-@click.option("--before", type=click.IntRange(0), default=None, metavar="N", help="Only rows numbered below N.")
-@click.option(
-    "-n", "--limit", type=click.IntRange(1), default=None, metavar="N",
-    help="Only the last N of them; the first N with --from-seq  "
-    f"[default: {ROWS_AT_A_TERMINAL} at a terminal, all elsewhere]",
-)  # fmt: skip
+@filter_options(least_before=0, limit=f"  [default: {ROWS_AT_A_TERMINAL} at a terminal, all elsewhere]")
 @click.option("--rows", "by_row", is_flag=True, help="Show each row by itself, with all that stands beside it.")
 @click.option("--grouped", is_flag=True, help="With --json: one object for a message and what became of it.")
 @lang_option
@@ -90,10 +83,7 @@ def timeline_command(
     console = Console.of_streams()
     wish = _Wish(words=words, console=console, in_json=in_json, grouped=grouped if in_json else not by_row)
     last = limit or (ROWS_AT_A_TERMINAL if console.columns is not None and not in_json else 0)
-    wanted = replace(
-        filter_of(given, words), from_seq=from_seq or 0, before_seq=before or 0, limit=last,
-        tail=last > 0 and from_seq is None, whole=wish.grouped,
-    )  # fmt: skip
+    wanted = replace(filter_of(given, words, from_seq=from_seq, before=before, limit=last), whole=wish.grouped)
     if follow and (wanted.until_us or before is not None):
         option = "--until" if wanted.until_us else "--before"
         raise MeshError(ErrorCode.INVALID_ARGUMENT, f"--follow goes on into the future; leave {option} out.")
@@ -168,8 +158,7 @@ class _Tell:
 
 
 async def _show(node: LocalClient, wanted: RowFilter, tell: _Tell, *, follow: bool) -> None:
-    session, peer = await session_id(node, wanted.session), await peer_id(node, wanted.peer)
-    named = replace(wanted, session=session, peer=peer)
+    named = await with_ids(node, wanted)
     if wanted.whole and not tell.in_json:
         tell.name(await node.sessions(archived=True))
     async with aclosing(node.timeline(named, follow=follow)) as rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -73,14 +74,28 @@ lang_option = click.option(
 )
 
 
-def filter_options(command: click.decorators.FC) -> click.decorators.FC:
-    """Gives a command the options by which rows are picked."""
-    for option in reversed(_FILTERS):
-        command = option(command)
-    return command
+def filter_options(*, least_before: int, limit: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
+    """Gives a command the options by which rows are picked; `limit` says how many there are without that option."""
+    pages = (
+        click.option("--from-seq", type=click.IntRange(0), metavar="N", help="Only rows numbered N and above."),
+        click.option("--before", type=click.IntRange(least_before), metavar="N", help="Only rows numbered below N."),
+        click.option(
+            "-n", "--limit", type=click.IntRange(1), metavar="N",
+            help=f"Only the last N of them; the first N with --from-seq{limit}",
+        ),
+    )  # fmt: skip
+
+    def decorate(command: click.decorators.FC) -> click.decorators.FC:
+        for option in reversed((*_FILTERS, *pages)):
+            command = option(command)
+        return command
+
+    return decorate
 
 
-def filter_of(given: Given, words: Catalogue) -> RowFilter:
+def filter_of(
+    given: Given, words: Catalogue, *, from_seq: int | None, before: int | None, limit: int | None
+) -> RowFilter:
     """The filter that the options come to, but for names; those only the node knows: see `with_ids`."""
     now_us = time.time_ns() // 1000
     codes = {name: _code(words, name, table, given[name] or "") for name, table, _ in _CODES if given[name]}
@@ -101,7 +116,16 @@ def filter_of(given: Given, words: Catalogue) -> RowFilter:
         log=said["log"],
         since_us=point_in_time(since, now_us) if since else 0,
         until_us=point_in_time(until, now_us) if until else 0,
+        from_seq=from_seq or 0,
+        before_seq=before or 0,
+        limit=limit or 0,
+        tail=bool(limit) and from_seq is None,
     )
+
+
+async def with_ids(node: LocalClient, wanted: RowFilter) -> RowFilter:
+    """The filter with ids in the places of names."""
+    return replace(wanted, session=await session_id(node, wanted.session), peer=await _peer_id(node, wanted.peer))
 
 
 def _code(words: Catalogue, name: str, table: str, said: str) -> str:
@@ -133,7 +157,7 @@ async def session_id(node: LocalClient, wanted: str) -> str:
     )
 
 
-async def peer_id(node: LocalClient, wanted: str) -> str:
+async def _peer_id(node: LocalClient, wanted: str) -> str:
     """The id behind a peer's name; what is no name of one is taken for an id or its beginning."""
     for peer in (await node.mesh()).peers if wanted else ():
         if peer.name.casefold() == wanted.casefold():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from node.cli import timeline_pieces as pieces
 from node.cli.console import Json, Tone, document
 from node.cli.text import one_line
+from node.cli.timeline_lines import Line
 from node.cli.times import moment
 from node.core.canonical import decode
 from node.core.catalogue.words import Catalogue
@@ -16,25 +15,12 @@ from node.core.timeline_groups import Shown, number, text
 from node.core.views import TimelineRowView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowLine:
-    """A row on one physical line, and how it is meant: that something was stopped, that it waits, or neither."""
-
-    text: str
-    tone: Tone | None
-
-    @property
-    def alarming(self) -> bool:
-        """Whether it tells of something that was stopped or is wrong."""
-        return self.tone is Tone.BAD
-
-
-def row_line(row: TimelineRowView, words: Catalogue) -> RowLine:
+def row_line(row: TimelineRowView, words: Catalogue) -> Line:
     """`time  #seq  kind  engine  decision (reason)  from -> to  what  ids  texts`; what is absent is left out."""
     try:
         fields = decode(row.data)
     except MeshError as error:
-        return RowLine(text=f"#{row.seq}  {words.phrase('damaged', why=one_line(error.message))}", tone=Tone.BAD)
+        return Line(text=f"#{row.seq}  {words.phrase('damaged', why=one_line(error.message))}", tone=Tone.BAD)
     when = number(fields, "ts")
     kind, engine, what = text(fields, "row"), text(fields, "engine"), text(fields, "kind")
     conv, message = text(fields, "conv"), text(fields, "msg")
@@ -55,7 +41,7 @@ def row_line(row: TimelineRowView, words: Catalogue) -> RowLine:
         *pieces.extras(words, fields),
         *pieces.sides(words, row.side),
     ]
-    return RowLine(text="  ".join(part for part in parts if part), tone=pieces.tone_of(text(fields, "decision")))
+    return Line(text="  ".join(part for part in parts if part), tone=pieces.tone_of(text(fields, "decision")))
 
 
 def row_document(row: TimelineRowView) -> str:

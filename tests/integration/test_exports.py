@@ -99,6 +99,30 @@ async def test_rows_tell_of_it_from_before_its_first_byte_to_its_end(tmp_path: P
 
 
 @scenario
+async def test_a_log_that_begins_meanwhile_is_not_part_of_it(tmp_path: Path, out: Path) -> None:
+    """When the log cannot go on, the next one begins while the node runs; its rows have the same numbers."""
+    async with running(tmp_path) as mesh:
+
+        class Broken(Near):
+            async def record_export(self, note: ExportNote) -> Recorded:
+                recorded = await super().record_export(note)
+                if note.step is Step.BEGUN:
+                    await mesh.store.write(lambda tx: tx.open_log("local/n/2"))
+                    await self.add(9)
+                return recorded
+
+        node = Broken(mesh)
+        await node.add(4)
+        before = await mesh.store.read(lambda reader: [row.leaf.hex() for row in reader.rows(0, 4)])
+        manifest = await run_of(file_sink(out / "x")).play(node, nothing)
+        lines = (out / "x").read_bytes().splitlines()
+        assert [json.loads(line)["leaf"] for line in lines] == before
+        assert (manifest.proven, manifest.standing.origin) == (True, ORIGIN)
+        (finished,) = await mesh.rows(engine="export")
+        assert (finished["decision"], finished["extra"]["log"]) == ("finished", ORIGIN)
+
+
+@scenario
 async def test_rows_written_meanwhile_are_not_part_of_it(tmp_path: Path, out: Path) -> None:
     async with running(tmp_path) as mesh:
         node = Near(mesh)

@@ -44,7 +44,7 @@ def test_jsonl_in_a_file_with_its_manifest(helio, node, rows, tmp_path):
     count = len(TEXTS)
     assert result.exit_code == 0
     assert result.stdout == (
-        f"Exported {count} rows (#0 to #{count - 1}) as jsonl to {tmp_path}/rows.jsonl, {len(data) / 1024:.1f} KiB.\n"
+        f"Exported {count} rows (#0 to #{count - 1}) as jsonl to {tmp_path}/rows.jsonl, {len(data) / 1000:.1f} KB.\n"
         f"  manifest  {tmp_path}/rows.jsonl.manifest.json\n  sha256    {hashlib.sha256(data).hexdigest()}\n"
     )
     found = lines(data)
