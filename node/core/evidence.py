@@ -325,9 +325,8 @@ class Evidence:
             return "size"
         days, last, times = extra.get("keep_days"), extra.get("last_ts"), self._verifier.times
         if type(days) is int and type(last) is int and days >= 1 and times is not None:
-            boot, ahead = self._verifier.ahead
             # Time that only a step of the clock brought proves no age; a day of slack is for clocks set right.
-            unproven = max(ahead - _CLOCK_SLACK_US, 0) if boot == self._verifier.boot else 0
+            unproven = max(self._verifier.ahead - _CLOCK_SLACK_US, 0)
             if times[0] - last - unproven >= days * DAY_US:
                 return "age"
         words = "it says that rows were pruned for their age, and they had not reached it"

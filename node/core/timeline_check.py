@@ -162,8 +162,8 @@ class Verifier:
         self.row, self.boot = b"", b""
         self.side: bytes | None = None
         self.times: tuple[int, int] | None = None
-        # By how much wall time jumped forward in this boot: nothing proves that so much time went by.
-        self.ahead = (b"", 0)
+        # The least that wall time less the steady clock was in this boot.
+        self._least = 0
         self._raw_origin = origin.encode()
         self._last = b"" if start.last is None else start.last.hex().encode()
         self._first = start.size
@@ -185,6 +185,11 @@ class Verifier:
     def problem(self) -> Problem | None:
         """The first thing that is wrong so far."""
         return self._problem
+
+    @property
+    def ahead(self) -> int:
+        """By how much wall time is ahead of the least that it was in this boot: no time that went by proves it."""
+        return 0 if self.times is None else self.times[0] - self.times[1] - self._least
 
     def fail(self, problem: Problem) -> None:
         """Something beside the chain is wrong: that counts if nothing was wrong before."""
@@ -303,6 +308,8 @@ class Verifier:
             self.warn(f"row {seq} records a {self.row.decode('ascii')}")
         before, boot_before = self.times, self.boot
         self.times, self.boot = (ts, mono), boot
+        if boot != boot_before or ts - mono < self._least:
+            self._least = ts - mono
         if before is None:
             return
         step = ts - before[0]
@@ -322,9 +329,6 @@ class Verifier:
             self._steps_total += 1
             if len(self._steps) < MAX_FINDINGS:
                 self._steps.append(ClockStep(seq=seq, step_us=step))
-            if step > 0:
-                known, ahead = self.ahead
-                self.ahead = (boot, step + (ahead if known == boot else 0))
 
     def warn(self, words: str) -> None:
         """Something a reader should know of, up to a number of such things."""
