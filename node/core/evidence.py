@@ -5,6 +5,7 @@ It takes pages of rows with what stands beside them, from a node's store or out 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -77,7 +78,8 @@ class Evidence:
         # The roots at each 256 rows: 1 byte for 8 rows, so that a prune row can be held against them.
         self._roots = bytearray()
         self._roots_from = 0
-        self._excuses: list[Excuse] = []
+        # The newest: what they name goes furthest.
+        self._excuses: deque[Excuse] = deque(maxlen=MAX_FINDINGS)
         self._end: int | None = None
         self._covered = 0
         self._checkpoints = 0
@@ -314,7 +316,7 @@ class Evidence:
             self._fail(seq, ProblemCode.PRUNE_WRONG, words)
             return
         why = self._why(seq, extra)
-        if why and len(self._excuses) < MAX_FINDINGS and kept is not None:
+        if why and kept is not None:
             self._excuses.append(Excuse(row=seq, first=first, next=after, why=why))
 
     def _why(self, seq: int, extra: Mapping[str, JsonValue]) -> str:

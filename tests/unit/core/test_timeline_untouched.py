@@ -10,7 +10,7 @@ import pytest
 from node.core import log_key, merkle, tiles
 from node.core.note import TreeHead
 from node.core.timeline import Party, Row, RowKind
-from node.core.timeline_check import INCOMPLETE, ProblemCode, Verifier
+from node.core.timeline_check import INCOMPLETE, MAX_FINDINGS, ProblemCode, Verifier
 from tests.log_lab import DAY_S, PLAIN, SW, Log, began, checked, node_of, signer
 
 SIZE = 602
@@ -160,6 +160,12 @@ def pruned_twice(log: Log) -> None:
     aged(log).prune(768)
 
 
+def pruned_so_often_that_not_all_is_listed(log: Log) -> None:
+    for _ in range(MAX_FINDINGS + 1):
+        log.prune(256, why="size", first=0)
+    log.prune(512, why="size")
+
+
 def pruned_for_size(log: Log) -> None:
     log.prune(512, why="size")
 
@@ -210,7 +216,7 @@ def erased(log: Log) -> None:
     "change",
     [
         untouched_days, slept_and_slewed, corrected_back, corrected_forward, restarted, pruned, pruned_twice,
-        pruned_for_size, prune_not_yet_done, pruned_after_the_clock_was_corrected,
+        pruned_so_often_that_not_all_is_listed, pruned_for_size, prune_not_yet_done, pruned_after_the_clock_was_corrected,
         pruned_after_the_clock_was_wrong_for_a_while, rotated, rotated_then_pruned, said_twice, erased,
     ],
 )  # fmt: skip
