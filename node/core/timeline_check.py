@@ -38,7 +38,6 @@ class ProblemCode(StrEnum):
     ROOT_DIFFERS = "root_differs"
     CHECKPOINT_FORGED = "checkpoint_forged"
     CHECKPOINT_KEY = "checkpoint_key"
-    CHECKPOINTS_MISSING = "checkpoints_missing"
     KEY_FORGED = "key_forged"
     KEY_UNPROVEN = "key_unproven"
     KEY_UNKNOWN = "key_unknown"
@@ -49,7 +48,6 @@ class ProblemCode(StrEnum):
     TEXT_DIFFERS = "text_differs"
     TWIN_MISSING = "twin_missing"
     NOT_COMPARED = "not_compared"
-    NOT_A_BUNDLE = "not_a_bundle"
     CUT_SHORT = "cut_short"
 
 
@@ -59,7 +57,6 @@ INCOMPLETE: Final = frozenset(
         ProblemCode.KEY_UNPROVEN,
         ProblemCode.KEY_UNKNOWN,
         ProblemCode.NOT_COMPARED,
-        ProblemCode.NOT_A_BUNDLE,
         ProblemCode.CUT_SHORT,
     }
 )
