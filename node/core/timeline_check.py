@@ -145,13 +145,11 @@ class Header:
 class Verifier:
     """Checks one log row by row in flat memory, and stops at the first problem.
 
-    `start` is a trusted head to go on from when older rows were pruned. `checkpoints` maps trusted sizes to roots:
-    they alone can show a tail cut off or a history rewritten as a whole, which a chain cannot.
+    `start` is a trusted head to go on from. A tail cut off or a history rewritten as a whole no chain can show: that is
+    found by the checkpoints, which are `evidence`'s.
     """
 
-    def __init__(
-        self, origin: str, *, start: Head | None = None, checkpoints: Mapping[int, bytes] | None = None
-    ) -> None:
+    def __init__(self, origin: str, *, start: Head | None = None) -> None:
         start = start or Head.empty(origin)
         self.tree = merkle.Tree(start.size, start.frontier)
         self._next = start.size
@@ -164,7 +162,6 @@ class Verifier:
         self._raw_origin = origin.encode()
         self._last = b"" if start.last is None else start.last.hex().encode()
         self._first = start.size
-        self._checkpoints = checkpoints or {}
         self._problem: Problem | None = None
         self._unread: Problem | None = None
         self._steps: list[ClockStep] = []
@@ -172,11 +169,6 @@ class Verifier:
         self._warnings: list[str] = []
         if start.origin != origin:
             refuse("start", f"it is the head of {start.origin}, not of {origin}")
-        if self._first and self._checkpoints:
-            self.warn(f"rows 0 to {self._first - 1} were not read; the check goes on from a trusted head")
-        if any(size < self._first for size in self._checkpoints):
-            self.warn(f"checkpoints of less than {self._first} rows were not compared")
-        self._compare_root()
 
     @property
     def problem(self) -> Problem | None:
@@ -219,10 +211,6 @@ class Verifier:
     def finish(self) -> Verification:
         """What was found, once every stored row was fed."""
         size = self.tree.size
-        beyond = [wanted for wanted in self._checkpoints if wanted > size]
-        if self._problem is None and beyond:
-            words = f"a checkpoint names {max(beyond)} rows, the log ends after {size}"
-            self._problem = Problem(seq=size, code=ProblemCode.TAIL_MISSING, words=words)
         rows = size - self._first
         problem = self._problem or self._unread
         return Verification(
@@ -261,7 +249,7 @@ class Verifier:
                 self._last = leaf.hex().encode()
                 self.row, self.side = row, side
                 self._watch_clock(seq, boot, int(ts), int(mono))
-                return self._compare_root() if self._checkpoints else None
+                return None
         return self._check_parsed(seq, data, leaf)
 
     def _check_parsed(self, seq: int, data: bytes, leaf: bytes) -> Problem | None:
@@ -282,23 +270,13 @@ class Verifier:
             side = decode(data).get("side")
             self.row, self.side = header.row.encode(), None if side is None else dump(side)[1:-1]
             self._watch_clock(seq, header.boot.encode(), header.ts, header.mono)
-        return self._compare_root() if self._checkpoints else None
+        return None
 
     def _misplaced(self, seq: int, expected: int) -> Problem:
         if seq < expected:
             return _problem(seq, ProblemCode.DUPLICATE, f"row {seq} comes again or out of order after {expected - 1}")
         code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
         return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
-
-    def _compare_root(self) -> Problem | None:
-        size = self._next
-        trusted = self._checkpoints.get(size)
-        if trusted is None or trusted == self.tree.root:
-            return None
-        # Kept as well as returned: the head a check starts from is compared before any row is fed.
-        words = f"the first {size} rows are not those that a checkpoint was made of"
-        self._problem = _problem(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
-        return self._problem
 
     def _watch_clock(self, seq: int, boot: bytes, ts: int, mono: int) -> None:
         if self.row == _TOLD:
