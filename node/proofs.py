@@ -130,12 +130,12 @@ class Proofs:
         # Whole tiles alone can be named by few hashes, and prune rows are about them.
         first = max(min(wish.from_seq, last), at.info.first) // TILE_WIDTH * TILE_WIDTH
         keys = await self._endorsed(at.info.origin)
-        yield bundle.header_line(
-            BundleHeader(
-                log=at.info.origin, first=first, end=last, kept=at.info.first, made_us=self._clock.wall_us(), keys=keys
-            )
-        )
-        if first == at.info.first and (later := await self._store.read(partial(_later, info=at.info))) is not None:
+        header = BundleHeader(
+            log=at.info.origin, first=first, end=last, kept=at.info.first, size=at.head.size,
+            made_us=self._clock.wall_us(), keys=keys,
+        )  # fmt: skip
+        yield bundle.header_line(header)
+        if header.whole and (later := await self._store.read(partial(_later, info=at.info))) is not None:
             yield bundle.later_line(replace(later, keys=await self._endorsed(later.log)))
         if first:
             yield bundle.skipped_line(await self._store.read(partial(_skipped, first=0, end=first, log=at.log)))

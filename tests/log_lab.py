@@ -223,7 +223,13 @@ def began(*, dual: bool = False, rows: int = 0) -> Log:
 def bundle_of(log: Log, *, until_us: int = 0) -> bytes:
     """The log as a bundle, as if it were made at `until_us` (now, unless told)."""
     header = BundleHeader(
-        log=log.origin, first=0, end=len(log.rows), kept=0, made_us=until_us or log.now.ts_us, keys=tuple(log.endorsed)
+        log=log.origin,
+        first=0,
+        end=len(log.rows),
+        kept=0,
+        size=len(log.rows),
+        made_us=until_us or log.now.ts_us,
+        keys=tuple(log.endorsed),
     )
     lines = [bundle.header_line(header)]
     texts: dict[int, list[Side]] = {}

@@ -29,14 +29,23 @@ _row_in = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleHeader:
-    """Rows `first` to `end` - 1 of a log whose kept rows begin at `kept`; `keys` are what the node says of its keys."""
+    """Rows `first` to `end` - 1 of a log that keeps those from `kept` to `size` - 1.
+
+    `keys` are what the node says of its keys.
+    """
 
     log: str
     first: int
     end: int
     kept: int
+    size: int
     made_us: int
     keys: tuple[Endorsement, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of all that the log keeps: only then is the row in it that says what was pruned."""
+        return (self.first, self.end) == (self.kept, self.size)
 
     @property
     def node(self) -> str:
@@ -111,6 +120,7 @@ def header_line(header: BundleHeader) -> str:
         "first": header.first,
         "end": header.end,
         "kept": header.kept,
+        "size": header.size,
         "made_us": header.made_us,
         "node": header.node,
         "keys": [_endorsement_fields(one) for one in header.keys],
@@ -251,6 +261,7 @@ def _header(fields: Mapping[str, object]) -> BundleHeader:
         first=_count(fields["first"]),
         end=_count(fields["end"]),
         kept=_count(fields["kept"]),
+        size=_count(fields["size"]),
         made_us=_count(fields["made_us"]),
         keys=tuple(_endorsement(log, _object(one)) for one in _list(fields["keys"])),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -87,17 +87,15 @@ class BundleCheck:
             evidence.fail(
                 ProblemCode.TAIL_MISSING, f"the bundle is of {header.end - header.first} rows and has {self._count}"
             )
-        whole = header.first == header.kept
         found = evidence.finish(
-            first=header.kept if whole else 0,
+            first=header.kept if header.whole else 0,
             signed=self._largest if self._end else 0,
             trusted=trusted,
-            excuses=self._excuses(header.log, self._later, evidence) if self._later is not None and whole else (),
+            excuses=self._excuses(header.log, self._later, evidence)
+            if self._later is not None and header.whole
+            else (),
         )
-        if whole:
-            return found
-        left_out = f"rows {header.kept} to {header.first - 1} of the log are not in this bundle"
-        return replace(found, warnings=(left_out, *found.warnings))
+        return replace(found, warnings=(*_left_out(header), *found.warnings))
 
     def _excuses(self, log: str, later: Later, evidence: Evidence) -> tuple[Excuse, ...]:
         """What a row of a later log excuses: it has to be signed there, by a node that answers for this log."""
@@ -167,6 +165,15 @@ class BundleCheck:
             )
             evidence.feed(Page(rows=rows, texts=texts, checkpoints=self._signed))
             self._rows, self._texts, self._signed = [], [], []
+
+
+def _left_out(header: BundleHeader) -> Iterator[str]:
+    """What a piece cannot prove of the log."""
+    if header.kept and not header.whole:
+        yield f"rows 0 to {header.kept - 1} are gone; a bundle of all the log's rows shows why"
+    for first, end in ((header.kept, header.first), (header.end, header.size)):
+        if first < end:
+            yield f"rows {first} to {end - 1} of the log are not in this bundle"
 
 
 def _raw(text: str) -> bytes:

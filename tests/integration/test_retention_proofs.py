@@ -129,6 +129,8 @@ async def test_a_log_that_is_pruned_by_halves_verifies_as_well(tmp_path: Path) -
             assert found[log] == 256
             for origin in (ORIGIN, NEXT):
                 await verified(mesh, origin)
+                found_in = judged(await bundled(mesh, origin), mesh)
+                assert found_in.ok, found_in.problem
 
 
 @scenario

@@ -217,7 +217,8 @@ def erased(log: Log) -> None:
     [
         untouched_days, slept_and_slewed, corrected_back, corrected_forward, restarted, pruned, pruned_twice,
         pruned_so_often_that_not_all_is_listed, pruned_for_size, prune_not_yet_done,
-        pruned_after_the_clock_was_corrected, pruned_after_the_clock_was_wrong_for_a_while, rotated, rotated_then_pruned, said_twice, erased,
+        pruned_after_the_clock_was_corrected, pruned_after_the_clock_was_wrong_for_a_while, rotated,
+        rotated_then_pruned, said_twice, erased,
     ],
 )  # fmt: skip
 def test_what_a_node_does_itself_is_no_alarm(log: Log, change: Callable[[Log], None]) -> None:
