@@ -144,7 +144,7 @@ def _check(
         )
         header, found = check.run(_lines(file), trusted=trusted)
     if crossings is not None:
-        crossings.nodes.update(filter(None, (header.node, header.log.split("/")[1])))
+        crossings.nodes.update(filter(None, (header.node, *header.log.split("/")[1:2])))
     return header, found
 
 

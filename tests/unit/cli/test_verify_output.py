@@ -167,6 +167,13 @@ def test_paired_messages_are_no_finding(helio, tmp_path, pair):
     assert result.exit_code == 0, result.output
 
 
+def test_a_log_that_names_no_node_can_be_paired(helio, tmp_path, pair):
+    solo = Log(key=signer(), origin="solo")
+    solo.take_key()
+    result = judged(helio, tmp_path, solo, pair[0])
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize(
     ("by", "lost", "words"),
     [
