@@ -284,7 +284,10 @@ def _detail_lines(result: VerifyResultView, total: int, *, of_file: bool) -> Ite
     if end > result.covered:
         since = max(result.covered, result.first_seq)
         yield f"  unsigned rows {since} to {end - 1} are not yet checkpointed"
-    for gone in result.pruned:
+    if len(result.pruned) > _STEPS_SHOWN:
+        earlier = len(result.pruned) - _STEPS_SHOWN
+        yield f"  pruned   from row {result.pruned[0].first} on, {plural(earlier, 'time')} before these"
+    for gone in result.pruned[-_STEPS_SHOWN:]:
         yield f"  pruned   rows {gone.first} to {gone.next - 1}, as row {gone.row} says ({one_line(gone.why)})"
     for key in result.keys:
         yield f"  key      {one_line(key.key)} from row {key.seq} on ({one_line(key.how)})"
