@@ -12,7 +12,7 @@ from node.core.model import Address
 from node.core.timeline_filter import Matcher, RowFilter, message_of, time_of
 from node.core.timeline_overview import Count, Overview, first_since
 from node.core.timeline_whole import Whole, outcome_of
-from node.log_lookup import log_of
+from node.log_trees import log_of
 from node.ports import Reader, Store
 from node.ports_timeline import LogInfo, StoredRow
 

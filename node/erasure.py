@@ -15,6 +15,7 @@ from node.core.retention import DAY_US, Doubt, Moment, doubt_of_age
 from node.core.row_codes import ExtraKey, RowDecision, RowEngine, RowReason, RowRole
 from node.core.timeline import Clock as RowClock
 from node.core.timeline import Party, Row, RowKind
+from node.log_trees import log_of
 from node.ports import Reader, Store, Tx
 from node.ports_timeline import EraseStep, Erasure, LogInfo, TextPlace
 from node.row_times import moment_of, moments
@@ -86,7 +87,7 @@ class Erasures:
                 ErrorCode.INVALID_ARGUMENT,
                 "Say which texts to erase: rows, a field, an exchange, a session, or an age.",
             )
-        log = await self._store.read(partial(_log_named, origin=wish.log))
+        log = await self._store.read(partial(log_of, origin=wish.log))
         async with self._turn:
             async for step in self._erase(log, wish, dry_run=dry_run, by_age=None):
                 yield step
@@ -157,17 +158,6 @@ class Erasures:
                 )
             )
         return erased
-
-
-def _log_named(reader: Reader, *, origin: str) -> LogInfo:
-    logs = reader.logs()
-    for log in logs:
-        if log.origin == origin or (not origin and log.current):
-            return log
-    raise MeshError(
-        ErrorCode.NOT_FOUND,
-        f"This node has no log of the origin {origin[:160]!r}; leave it out for the current one.",
-    )
 
 
 def _checked(log: LogInfo, wish: Erasure) -> list[int]:

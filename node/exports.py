@@ -7,15 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from node.core import merkle
 from node.core.errors import ErrorCode, MeshError
 from node.core.export_manifest import ExportNote, Proof, Recorded, Standing
 from node.core.export_record import Step
 from node.core.ids import is_id
-from node.core.tiles import subtrees_in
 from node.ledger import Ledger
+from node.log_trees import log_of, path_of, subtrees
 from node.ports import Reader, Store, Tx
-from node.ports_timeline import LogInfo
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +48,7 @@ class Exports:
 
     def _write(self, tx: Tx, *, note: ExportNote) -> tuple[str, int]:
         """The origin of the log that is exported, and the number of the row about it."""
-        log = _log_of(tx, note.log)
+        log = log_of(tx, note.log)
         return log.origin, self._ledger.export_row(tx, replace(note, log="" if log.current else note.log))
 
     async def prove(self, log: str, seq: int, size: int) -> Proof:
@@ -63,7 +61,7 @@ class Exports:
 
 
 def _recorded(reader: Reader, *, origin: str, note: ExportNote, seq: int) -> Recorded:
-    log = _log_of(reader, origin)
+    log = log_of(reader, origin)
     head, signed = reader.head(log.id), reader.last_checkpoint(log.id)
     end = seq if log.current else log.size
     # What is signed proves more than where the log has got to meanwhile.
@@ -79,13 +77,13 @@ def _recorded(reader: Reader, *, origin: str, note: ExportNote, seq: int) -> Rec
 
 
 def _salts(reader: Reader, *, origin: str, seqs: Sequence[int]) -> dict[int, dict[str, bytes]]:
-    log = _log_of(reader, origin)
+    log = log_of(reader, origin)
     # One row at a time: those that are wanted may be far apart.
     return {seq: {side.field: side.salt for side in reader.sides(seq, seq + 1, log.id)} for seq in seqs}
 
 
 def _prove(reader: Reader, *, origin: str, seq: int, size: int) -> Proof:
-    log = _log_of(reader, origin)
+    log = log_of(reader, origin)
     # One transaction of a reader: the log has not grown since it was looked at.
     if size > log.size:
         raise MeshError(
@@ -93,32 +91,5 @@ def _prove(reader: Reader, *, origin: str, seq: int, size: int) -> Proof:
             f"The log has {log.size} rows, not {size}. Ask for a size that it has had.",
             {"size": log.size},
         )
-    subtree = subtrees_in(partial(_tile, reader, log.id), partial(_leaves, reader, log.id))
-    path = merkle.inclusion_proof(subtree, seq, size)
-    return Proof(seq=seq, size=size, leaf=subtree(seq, seq + 1), path=path)
-
-
-def _tile(reader: Reader, log: int, level: int, index: int) -> bytes:
-    return reader.tile(level, index, log)
-
-
-def _leaves(reader: Reader, log: int, first: int, end: int) -> tuple[bytes, ...]:
-    rows = reader.rows(first, end - first, log)
-    if [row.seq for row in rows] != list(range(first, end)):
-        raise MeshError(
-            ErrorCode.UNAVAILABLE,
-            f"The timeline no longer has what proves rows {first} to {end - 1}. Run `helio timeline verify`.",
-        )
-    return tuple(row.leaf for row in rows)
-
-
-def _log_of(reader: Reader, origin: str) -> LogInfo:
-    """The log of that origin, or the current one for none."""
-    logs = reader.logs()
-    for log in logs:
-        if log.origin == origin or (not origin and log.current):
-            return log
-    raise MeshError(
-        ErrorCode.NOT_FOUND,
-        f"This node has no log of the origin {origin[:160]!r}; leave it out to export the current one.",
-    )
+    path = path_of(reader, log.id, seq, size)
+    return Proof(seq=seq, size=size, leaf=subtrees(reader, log.id)(seq, seq + 1), path=path)

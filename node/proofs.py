@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from node.core import bundle, log_key, merkle, note, tiles
-from node.core.bundle import BundleHeader, End, Salts, Signed, Skipped
-from node.core.canonical import decode
+from node.core import bundle, excuse, log_key, merkle, note
+from node.core.bundle import BundleHeader, End, Later, Salts, Signed, Skipped
 from node.core.errors import ErrorCode, MeshError
-from node.core.evidence import Evidence, Excuse, Page
+from node.core.evidence import Evidence, Page
+from node.core.excuse import Excuse
 from node.core.log_key import Checks, Endorsement
 from node.core.merkle import TILE_WIDTH, leaf_hash
 from node.core.note import TreeHead
-from node.core.retention import told_of
 from node.core.timeline import Head
 from node.core.timeline_check import ProblemCode, Verification
+from node.log_trees import log_of, path_of, subtrees
 from node.ports import Clock, Reader, Store
 from node.ports_timeline import BundleWish, Checkpoint, LogInfo, LogKeyKeeper, Side, StoredRow, VerifyProgress
 
@@ -43,8 +43,11 @@ class _Snapshot:
         return self.info.id
 
 
-class _PrunedMeanwhileError(Exception):
+class _PrunedMeanwhileError(MeshError):
     """Rows were pruned while they were read."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.UNAVAILABLE, "Rows were pruned while they were read; try again.")
 
 
 class Proofs:
@@ -76,7 +79,7 @@ class Proofs:
             result = await asyncio.to_thread(self._finished, evidence, at)
             yield VerifyProgress(rows=result.rows + at.info.first, total=at.head.size, result=result)
             return
-        raise MeshError(ErrorCode.UNAVAILABLE, "Rows were pruned again and again while they were read; try again.")
+        raise _PrunedMeanwhileError
 
     def _finished(self, evidence: Evidence, at: _Snapshot) -> Verification:
         if at.stray:
@@ -118,23 +121,34 @@ class Proofs:
         await self._sign()
         at = await self._store.read(partial(_snapshot, origin=wish.log))
         last = at.head.size if wish.to_seq is None else min(wish.to_seq + 1, at.head.size)
+        if last < at.info.first:
+            raise MeshError(
+                ErrorCode.NOT_FOUND,
+                f"Rows up to {last - 1} of this log were pruned. Ask for some of those that are kept, from row "
+                f"{at.info.first} on.",
+            )
         # Whole tiles alone can be named by few hashes, and prune rows are about them.
         first = max(min(wish.from_seq, last), at.info.first) // TILE_WIDTH * TILE_WIDTH
         keys = await self._endorsed(at.info.origin)
-        yield bundle.header_line(
-            BundleHeader(
-                log=at.info.origin, first=first, end=last, kept=at.info.first, made_us=self._clock.wall_us(), keys=keys
-            )
-        )
+        header = BundleHeader(
+            log=at.info.origin, first=first, end=last, kept=at.info.first, size=at.head.size,
+            made_us=self._clock.wall_us(), keys=keys,
+        )  # fmt: skip
+        yield bundle.header_line(header)
+        if header.whole and (later := await self._store.read(partial(_later, info=at.info))) is not None:
+            yield bundle.later_line(replace(later, keys=await self._endorsed(later.log)))
         if first:
             yield bundle.skipped_line(await self._store.read(partial(_skipped, first=0, end=first, log=at.log)))
         for begin in range(first, last, _PAGE):
             end = min(begin + _PAGE, last)
-            for item in await self._store.read(partial(_lines_of, first=begin, end=end, log=at.log)):
+            for item in await self._store.read(partial(_lines_of, first=begin, end=end, info=at.info)):
                 yield item
         upto = await self._store.read(partial(_covering, size=last, log=at.log))
-        if upto is not None and upto.size > last:
-            yield bundle.skipped_line(await self._store.read(partial(_skipped, first=last, end=upto.size, log=at.log)))
+        if upto is not None and (upto.size > last or first == last):
+            if upto.size > last:
+                yield bundle.skipped_line(
+                    await self._store.read(partial(_skipped, first=last, end=upto.size, log=at.log))
+                )
             yield bundle.signed_line(upto)
         yield bundle.end_line(End(rows=last - first))
 
@@ -151,9 +165,7 @@ class Proofs:
 
         def work(reader: Reader) -> str:
             (signed,) = reader.checkpoints(at.signed - 1, 1, at.log)
-            subtree = tiles.subtrees_in(partial(_tile, reader, at.log), partial(_leaves, reader, at.log))
-            path = merkle.inclusion_proof(subtree, seq, signed.size)
-            hashes = "".join(f"{note.encode64(one)}\n" for one in path)
+            hashes = "".join(f"{note.encode64(one)}\n" for one in path_of(reader, at.log, seq, signed.size))
             return f"c2sp.org/tlog-proof@v1\nindex {seq}\n{hashes}\n{signed.note}"
 
         return await self._store.read(work)
@@ -171,13 +183,7 @@ def read_seen(written: str) -> TreeHead:
 
 
 def _snapshot(reader: Reader, *, origin: str) -> _Snapshot:
-    logs = reader.logs()
-    info = next((one for one in logs if (one.origin == origin if origin else one.current)), None)
-    if info is None:
-        raise MeshError(
-            ErrorCode.NOT_FOUND,
-            f"This node has no log of the origin {origin[:160]!r}; leave it out to take the current one.",
-        )
+    info = log_of(reader, origin)
     last = reader.last_checkpoint(info.id)
     stray = ""
     if reader.sides(info.size, _LAST_PLACE - 1, info.id) or reader.sides(0, info.first, info.id):
@@ -191,24 +197,45 @@ def _snapshot(reader: Reader, *, origin: str) -> _Snapshot:
     )
 
 
+def _told(reader: Reader, info: LogInfo) -> tuple[LogInfo, StoredRow] | None:
+    """The row of a later log that says last what was pruned of this closed one, and its log."""
+    told = reader.told(info.id)
+    if told is None:
+        return None
+    later = next((one for one in reader.logs() if one.id == told[0]), None)
+    row = next((one for one in reader.rows(told[1], 1, told[0]) if one.seq == told[1]), None)
+    return None if later is None or row is None else (later, row)
+
+
 def _excuses(reader: Reader, info: LogInfo) -> tuple[Excuse, ...]:
     """What a row of a later log says that was pruned of this closed one, if that is what its tiles say, too."""
-    told = reader.told(info.id)
-    rows = reader.rows(told[1], 1, told[0]) if told is not None else ()
-    for row in rows:
-        try:
-            said = told_of(decode(row.data).get("extra"), info.origin) if leaf_hash(row.data) == row.leaf else None
-        except MeshError:
-            return ()
-        subtree = tiles.subtrees_in(partial(_tile, reader, info.id), partial(_leaves, reader, info.id))
-        first, after, root, why = (
-            said.get(one) if said is not None else None for one in ("first", "next", "root", "why")
+    told = _told(reader, info)
+    if told is None or leaf_hash(told[1].data) != told[1].leaf:
+        return ()
+    later, row = told
+    tree = subtrees(reader, info.id)
+    try:
+        found = excuse.of_closed(
+            info.origin, later.origin, row.seq, row.data, lambda size: tree(0, size) if size <= info.size else None
         )
-        if not isinstance(first, int) or not isinstance(after, int) or not 0 < after <= info.size:
-            return ()
-        if root == subtree(0, after).hex():
-            return (Excuse(row=row.seq, first=first, next=after, why=str(why)),)
-    return ()
+    except MeshError:
+        return ()
+    return () if found is None else (found,)
+
+
+def _later(reader: Reader, *, info: LogInfo) -> Later | None:
+    """The row of a later log that says what was pruned of this closed one, up to a checkpoint that covers it."""
+    told = _told(reader, info)
+    if told is None:
+        return None
+    later, row = told
+    signed = _covering(reader, size=row.seq + 1, log=later.id)
+    if signed is None:
+        raise MeshError(
+            ErrorCode.UNAVAILABLE, f"Row {row.seq} of {later.origin}, by which rows were pruned, is not signed yet."
+        )
+    path = path_of(reader, later.id, row.seq, signed.size)
+    return Later(log=later.origin, seq=row.seq, data=row.data, path=path, signed=signed, keys=())
 
 
 def _tiles(reader: Reader, *, first: int, end: int, log: int) -> dict[tuple[int, int], bytes]:
@@ -231,8 +258,7 @@ def _skip(evidence: Evidence, first: int, end: int, kept: dict[tuple[int, int], 
 
 
 def _page(reader: Reader, *, first: int, end: int, log: int, begins: int) -> Page:
-    if any(one.id == log and one.first != begins for one in reader.logs()):
-        raise _PrunedMeanwhileError
+    _see_kept(reader, log, begins)
     # At the very first row there may be a checkpoint of as many rows as were pruned, too.
     signed = reader.checkpoints(first - 1 if first == begins else first, end - first + 1, log)
     return Page(
@@ -243,7 +269,14 @@ def _page(reader: Reader, *, first: int, end: int, log: int, begins: int) -> Pag
     )
 
 
-def _lines_of(reader: Reader, *, first: int, end: int, log: int) -> list[StoredRow | str]:
+def _see_kept(reader: Reader, log: int, begins: int) -> None:
+    if any(one.id == log and one.first != begins for one in reader.logs()):
+        raise _PrunedMeanwhileError
+
+
+def _lines_of(reader: Reader, *, first: int, end: int, info: LogInfo) -> list[StoredRow | str]:
+    log = info.id
+    _see_kept(reader, log, info.first)
     rows, sides = reader.rows(first, end - first, log), reader.sides(first, end, log)
     return _lines(rows, sides, [one for one in reader.checkpoints(first, end - first, log) if one.size <= end])
 
@@ -273,15 +306,6 @@ def _covering(reader: Reader, *, size: int, log: int) -> Signed | None:
 
 
 def _skipped(reader: Reader, *, first: int, end: int, log: int) -> Skipped:
-    tile, leaves = partial(_tile, reader, log), partial(_leaves, reader, log)
-    hashes = tuple(tiles.complete(tile, leaves, height, index) for height, index in merkle.cover(first, end))
-    last = tiles.complete(tile, leaves, 0, end - 1)
-    return Skipped(first=first, end=end, hashes=hashes, last=last)
-
-
-def _tile(reader: Reader, log: int, level: int, index: int) -> bytes:
-    return reader.tile(level, index, log)
-
-
-def _leaves(reader: Reader, log: int, first: int, end: int) -> tuple[bytes, ...]:
-    return tuple(row.leaf for row in reader.rows(first, end - first, log))
+    tree = subtrees(reader, log)
+    hashes = tuple(tree(index << height, index + 1 << height) for height, index in merkle.cover(first, end))
+    return Skipped(first=first, end=end, hashes=hashes, last=tree(end - 1, end))

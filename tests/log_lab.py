@@ -220,10 +220,16 @@ def began(*, dual: bool = False, rows: int = 0) -> Log:
     return log
 
 
-def bundle_of(log: Log, *, until_us: int = 0) -> bytes:
-    """The log as a bundle, as if it were made at `until_us` (now, unless told)."""
+def bundle_of(log: Log, *, until_us: int = 0, size: int = 0) -> bytes:
+    """The log as a bundle, as if it were made at `until_us` (now, unless told) when the log had `size` rows."""
     header = BundleHeader(
-        log=log.origin, first=0, end=len(log.rows), kept=0, made_us=until_us or log.now.ts_us, keys=tuple(log.endorsed)
+        log=log.origin,
+        first=0,
+        end=len(log.rows),
+        kept=0,
+        size=size or len(log.rows),
+        made_us=until_us or log.now.ts_us,
+        keys=tuple(log.endorsed),
     )
     lines = [bundle.header_line(header)]
     texts: dict[int, list[Side]] = {}

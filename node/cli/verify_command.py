@@ -144,7 +144,7 @@ def _check(
         )
         header, found = check.run(_lines(file), trusted=trusted)
     if crossings is not None:
-        crossings.nodes.update(filter(None, (header.node, header.log.split("/")[1])))
+        crossings.nodes.update(filter(None, (header.node, *header.log.split("/")[1:2])))
     return header, found
 
 
@@ -160,14 +160,19 @@ def _paired(
     from node.core.twins import compare
 
     problems = [
-        *(replace(one, words=f"{one.words} ({other.log})") for one in compare(mine, theirs, until_us=other.made_us)),
+        *(
+            replace(one, words=f"{one.words} ({other.log})")
+            for one in compare(mine, theirs, until_us=_until(other, theirs))
+        ),
         *(
             replace(one, words=f"in {other.log}, {one.words} ({header.log})")
-            for one in compare(theirs, mine, until_us=header.made_us)
+            for one in compare(theirs, mine, until_us=_until(header, mine))
         ),
     ]
     if other_found.problem is not None:
         problems.append(replace(other_found.problem, words=f"in {other.log}, {other_found.problem.words}"))
+    noted = (f"in {other.log}, {words}" for words in other_found.warnings)
+    result = replace(result, warnings=(*result.warnings, *noted))
     if not problems:
         return result
     # What shows tampering goes before what only leaves a question.
@@ -176,6 +181,11 @@ def _paired(
     others = tuple(one_line(one.words) for one in problems[1:])
     view = ProblemView(seq=first.seq, code=first.code, words=first.words)
     return replace(result, ok=False, problem=view, warnings=(*result.warnings, *others[:_MOST_OTHERS]))
+
+
+def _until(header: BundleHeader, crossings: Crossings) -> int:
+    """Up to when a bundle has all rows of its log."""
+    return header.made_us if header.end == header.size else crossings.last_us
 
 
 _MOST_OTHERS = 100
@@ -274,7 +284,10 @@ def _detail_lines(result: VerifyResultView, total: int, *, of_file: bool) -> Ite
     if end > result.covered:
         since = max(result.covered, result.first_seq)
         yield f"  unsigned rows {since} to {end - 1} are not yet checkpointed"
-    for gone in result.pruned:
+    if len(result.pruned) > _STEPS_SHOWN:
+        earlier = len(result.pruned) - _STEPS_SHOWN
+        yield f"  pruned   from row {result.pruned[0].first} on, {plural(earlier, 'time')} before these"
+    for gone in result.pruned[-_STEPS_SHOWN:]:
         yield f"  pruned   rows {gone.first} to {gone.next - 1}, as row {gone.row} says ({one_line(gone.why)})"
     for key in result.keys:
         yield f"  key      {one_line(key.key)} from row {key.seq} on ({one_line(key.how)})"

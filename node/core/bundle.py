@@ -1,8 +1,9 @@
 """A piece of a log in one file of JSON lines that can be verified anywhere: what its lines say, and reading them.
 
-In order: a header; hashes for the rows before, if any; rows, each as `helio timeline --json` prints it, with a line of
-the salts of its texts after it, and checkpoints where they were made; hashes for rows after, up to the checkpoint that
-covers the last row; an end, so that a file which was cut short is not taken for a whole one.
+In order: a header; of a closed log the row of a later one by which rows were pruned, if any were; hashes for the rows
+before, if any; rows, each as `helio timeline --json` prints it, with a line of the salts of its texts after it, and
+checkpoints where they were made; hashes for rows after, up to the checkpoint that covers the last row; an end, so that
+a file which was cut short is not taken for a whole one.
 """
 
 from __future__ import annotations
@@ -28,14 +29,23 @@ _row_in = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleHeader:
-    """Rows `first` to `end` - 1 of a log whose kept rows begin at `kept`; `keys` are what the node says of its keys."""
+    """Rows `first` to `end` - 1 of a log that keeps those from `kept` to `size` - 1.
+
+    `keys` are what the node says of its keys.
+    """
 
     log: str
     first: int
     end: int
     kept: int
+    size: int
     made_us: int
     keys: tuple[Endorsement, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of all that the log keeps: only then is the row in it that says what was pruned."""
+        return (self.first, self.end) == (self.kept, self.size)
 
     @property
     def node(self) -> str:
@@ -81,13 +91,25 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """A row of the later log `log`, its audit path to a checkpoint of that log, and what the node says of its keys."""
+
+    log: str
+    seq: int
+    data: bytes
+    path: tuple[bytes, ...]
+    signed: Signed
+    keys: tuple[Endorsement, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class End:
     """The last line: how many rows there were."""
 
     rows: int
 
 
-Line = BundleHeader | BundleRow | Salts | Signed | Skipped | End
+Line = BundleHeader | BundleRow | Salts | Signed | Skipped | Later | End
 
 
 def header_line(header: BundleHeader) -> str:
@@ -98,6 +120,7 @@ def header_line(header: BundleHeader) -> str:
         "first": header.first,
         "end": header.end,
         "kept": header.kept,
+        "size": header.size,
         "made_us": header.made_us,
         "node": header.node,
         "keys": [_endorsement_fields(one) for one in header.keys],
@@ -120,6 +143,19 @@ def skipped_line(skipped: Skipped) -> str:
     hashes = [note.encode64(one) for one in skipped.hashes]
     fields = {"first": skipped.first, "end": skipped.end, "hashes": hashes, "last": skipped.last.hex()}
     return json.dumps({"skipped": fields})
+
+
+def later_line(later: Later) -> str:
+    """A row of a later log with its proof."""
+    fields = {
+        "log": later.log,
+        "seq": later.seq,
+        "row": later.data.decode("utf-8"),
+        "path": [note.encode64(one) for one in later.path],
+        "note": later.signed.note,
+        "keys": [_endorsement_fields(one) for one in later.keys],
+    }
+    return json.dumps({"later": fields})
 
 
 def end_line(end: End) -> str:
@@ -178,11 +214,10 @@ def _other(fields: Mapping[str, object]) -> Line:
         salts = _object(fields["salts"]).items()
         return Salts(seq=_count(fields["seq"]), salts=tuple((name, bytes.fromhex(_text(salt))) for name, salt in salts))
     if names == {"checkpoint", "note"}:
-        written = _text(fields["note"])
-        head = note.read_head(note.read(written).text)
-        if head.size != _count(fields["checkpoint"]):
+        signed = _signed(_text(fields["note"]))
+        if signed.size != _count(fields["checkpoint"]):
             raise ValueError("a checkpoint of another size")
-        return Signed(size=head.size, root=head.root, note=written)
+        return signed
     if names == {"skipped"}:
         inside = _object(fields["skipped"])
         return Skipped(
@@ -191,9 +226,30 @@ def _other(fields: Mapping[str, object]) -> Line:
             hashes=tuple(note.decode64(_text(one)) for one in _list(inside["hashes"])),
             last=bytes.fromhex(_text(inside["last"])),
         )
+    if names == {"later"}:
+        return _later(_object(fields["later"]))
     if names == {"rows"}:
         return End(rows=_count(fields["rows"]))
     raise ValueError("an unknown line")
+
+
+def _signed(written: str) -> Signed:
+    head = note.read_head(note.read(written).text)
+    return Signed(size=head.size, root=head.root, note=written)
+
+
+def _later(fields: Mapping[str, object]) -> Later:
+    log = _text(fields["log"])
+    if is_origin(log) is None:
+        raise ValueError("not a log")
+    return Later(
+        log=log,
+        seq=_count(fields["seq"]),
+        data=_text(fields["row"]).encode("utf-8"),
+        path=tuple(note.decode64(_text(one)) for one in _list(fields["path"])),
+        signed=_signed(_text(fields["note"])),
+        keys=tuple(_endorsement(log, _object(one)) for one in _list(fields["keys"])),
+    )
 
 
 def _header(fields: Mapping[str, object]) -> BundleHeader:
@@ -205,6 +261,7 @@ def _header(fields: Mapping[str, object]) -> BundleHeader:
         first=_count(fields["first"]),
         end=_count(fields["end"]),
         kept=_count(fields["kept"]),
+        size=_count(fields["size"]),
         made_us=_count(fields["made_us"]),
         keys=tuple(_endorsement(log, _object(one)) for one in _list(fields["keys"])),
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from node.core import bundle
-from node.core.bundle import BundleHeader, BundleRow, End, Line, Salts, Signed, Skipped
+from node.core import bundle, excuse, merkle
+from node.core.bundle import BundleHeader, BundleRow, End, Later, Line, Salts, Signed, Skipped
 from node.core.errors import ErrorCode, MeshError
 from node.core.evidence import Evidence, Page
+from node.core.excuse import Excuse
+from node.core.key_chain import KeyChain
 from node.core.log_key import Checks
 from node.core.note import TreeHead
-from node.core.timeline_check import ProblemCode, Verification
+from node.core.timeline_check import INCOMPLETE, ProblemCode, Verification
 
 _PAGE: Final = 512
 
@@ -47,6 +49,7 @@ class BundleCheck:
         self._signed: list[Signed] = []
         self._largest = 0
         self._count = 0
+        self._later: Later | None = None
         self._end: End | None = None
 
     def run(self, lines: Iterable[bytes], *, trusted: frozenset[str]) -> tuple[BundleHeader, Verification]:
@@ -84,14 +87,30 @@ class BundleCheck:
             evidence.fail(
                 ProblemCode.TAIL_MISSING, f"the bundle is of {header.end - header.first} rows and has {self._count}"
             )
-        whole = header.first == header.kept
         found = evidence.finish(
-            first=header.kept if whole else 0, signed=self._largest if self._end else 0, trusted=trusted
+            first=header.kept if header.whole else 0,
+            signed=self._largest if self._end else 0,
+            trusted=trusted,
+            excuses=self._excuses(header.log, self._later, evidence)
+            if self._later is not None and header.whole
+            else (),
         )
-        if whole:
-            return found
-        left_out = f"rows {header.kept} to {header.first - 1} of the log are not in this bundle"
-        return replace(found, warnings=(left_out, *found.warnings))
+        return replace(found, warnings=(*_left_out(header), *found.warnings))
+
+    def _excuses(self, log: str, later: Later, evidence: Evidence) -> tuple[Excuse, ...]:
+        """What a row of a later log excuses: it has to be signed there, by a node that answers for this log."""
+        keys, signed = KeyChain(later.log, self._checks, later.keys), later.signed
+        leaf = merkle.leaf_hash(later.data)
+        if not merkle.verify_inclusion(later.seq, signed.size, leaf, later.path, signed.root):
+            return ()
+        problem = keys.check(signed.size, signed.root, signed.note)
+        if problem is not None:
+            say = evidence.doubt if problem.code in INCOMPLETE else evidence.fail
+            say(problem.code, f"in the later log {later.log}, {problem.words}")
+        elif evidence.nodes and set(evidence.nodes).isdisjoint(keys.nodes):
+            return ()
+        found = excuse.of_closed(log, later.log, later.seq, later.data, evidence.root_at)
+        return () if found is None else (found,)
 
     def _take(self, line: Line, header: BundleHeader, evidence: Evidence) -> None:
         if self._end is not None:
@@ -99,17 +118,7 @@ class BundleCheck:
             return
         match line:
             case BundleRow():
-                if len(self._rows) >= _PAGE:
-                    self._flush(evidence)
-                    if self._told is not None:
-                        self._told(self._count, header.end - header.first)
-                self._rows.append(line)
-                self._count += 1
-                if self._heard is not None:
-                    self._heard(line)
-                if line.side:
-                    # Until its salts come, which is the next line.
-                    self._texts.extend(_Text(seq=line.seq, field=name, salt=b"", text=text) for name, text in line.side)
+                self._row(line, header, evidence)
             case Salts():
                 self._salt(line)
             case Signed():
@@ -118,11 +127,26 @@ class BundleCheck:
             case Skipped():
                 self._flush(evidence)
                 evidence.skip_rows(line.first, line.end, line.hashes, line.last)
+            case Later() if self._later is None:
+                self._later = line
             case End():
                 self._end = line
                 self._flush(evidence)
-            case BundleHeader():
-                evidence.fail(ProblemCode.NOT_CANONICAL, "a second header is in the bundle")
+            case BundleHeader() | Later():
+                evidence.fail(ProblemCode.NOT_CANONICAL, "what a bundle has once is in it a second time")
+
+    def _row(self, line: BundleRow, header: BundleHeader, evidence: Evidence) -> None:
+        if len(self._rows) >= _PAGE:
+            self._flush(evidence)
+            if self._told is not None:
+                self._told(self._count, header.end - header.first)
+        self._rows.append(line)
+        self._count += 1
+        if self._heard is not None:
+            self._heard(line)
+        if line.side:
+            # Until its salts come, which is the next line.
+            self._texts.extend(_Text(seq=line.seq, field=name, salt=b"", text=text) for name, text in line.side)
 
     def _salt(self, line: Salts) -> None:
         salts = dict(line.salts)
@@ -141,6 +165,15 @@ class BundleCheck:
             )
             evidence.feed(Page(rows=rows, texts=texts, checkpoints=self._signed))
             self._rows, self._texts, self._signed = [], [], []
+
+
+def _left_out(header: BundleHeader) -> Iterator[str]:
+    """What a piece cannot prove of the log."""
+    if header.kept and not header.whole:
+        yield f"rows 0 to {header.kept - 1} are gone; a bundle of all the log's rows shows why"
+    for first, end in ((header.kept, header.first), (header.end, header.size)):
+        if first < end:
+            yield f"rows {first} to {end - 1} of the log are not in this bundle"
 
 
 def _raw(text: str) -> bytes:

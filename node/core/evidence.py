@@ -5,6 +5,7 @@ It takes pages of rows with what stands beside them, from a node's store or out 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -12,14 +13,15 @@ from typing import Final, Protocol, TypeAlias
 
 from node.core import merkle
 from node.core.canonical import JsonValue, decode
+from node.core.excuse import Excuse, why_gone
 from node.core.key_chain import KeyChain
 from node.core.log_key import Checks, Endorsement
 from node.core.merkle import HASH_BYTES, TILE_WIDTH
 from node.core.note import TreeHead
+from node.core.retention import DAY_US
 from node.core.timeline import SALT_BYTES, Head
 from node.core.timeline_check import INCOMPLETE, MAX_FINDINGS, Problem, ProblemCode, Pruned, Verification, Verifier
 
-DAY_US: Final = 86_400_000_000
 _CLOCK_SLACK_US: Final = DAY_US
 _TILE_HEIGHT: Final = 8
 _LAST_OF_TILE: Final = TILE_WIDTH - 1
@@ -55,16 +57,6 @@ class Page:
     tiles: Mapping[tuple[int, int], bytes] = field(default_factory=dict[tuple[int, int], bytes])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excuse:
-    """A prune row as far as it holds: its number and what it says."""
-
-    row: int
-    first: int
-    next: int
-    why: str
-
-
 class Evidence:
     """One check of one log. Call `skip_…` for rows that are not there, `feed` with pages in order, then `finish`.
 
@@ -86,7 +78,8 @@ class Evidence:
         # The roots at each 256 rows: 1 byte for 8 rows, so that a prune row can be held against them.
         self._roots = bytearray()
         self._roots_from = 0
-        self._excuses: list[Excuse] = []
+        # The newest: what they name goes furthest.
+        self._excuses: deque[Excuse] = deque(maxlen=MAX_FINDINGS)
         self._end: int | None = None
         self._covered = 0
         self._checkpoints = 0
@@ -99,6 +92,11 @@ class Evidence:
     def problem(self) -> Problem | None:
         """The first thing that is wrong so far."""
         return self._verifier.problem
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The ids of the nodes that answer for the log's keys so far."""
+        return tuple(self._keys.nodes)
 
     @property
     def size(self) -> int:
@@ -194,7 +192,6 @@ class Evidence:
         `signed` is the size of the largest checkpoint there is, `trusted` the ids of nodes that may answer for the log;
         with `signing` the node still writes the log, and need not have signed all of it. `excuses` are in later logs.
         """
-        self._excuses.extend(excuses)
         tree, end = self._verifier.tree, self.size if self._end is None else self._end
         self._compare_seen()
         beyond = max([signed, *(head.size for head in self._seen), claimed.size if claimed else 0])
@@ -204,13 +201,13 @@ class Evidence:
             )
         elif claimed is not None and not self._verifier.ends(claimed):
             self._fail(max(tree.size - 1, 0), ProblemCode.ROOT_DIFFERS, "the log's stored end is not that of its rows")
-        excused = self._excuse(first)
+        excused = self._excuse(first, excuses)
         self._judge_keys(trusted, signing=signing)
         found = self._verifier.finish()
         begin = end if found.first_seq is None else min(found.first_seq, end)
         gone = tuple(
             Pruned(first=one.first, next=one.next, row=one.row, why=one.why)
-            for one in self._excuses
+            for one in (*self._excuses, *excuses)
             if one.first < first
         )
         return replace(
@@ -231,7 +228,7 @@ class Evidence:
         for head in self._seen:
             if head.size in self._compared or head.size > self.size:
                 continue
-            known = self._verifier.tree.root if head.size == self.size else self._root_at(head.size)
+            known = self.root_at(head.size)
             if known is None:
                 words = f"the checkpoint of {head.size} rows that was kept is of rows that are not here"
                 self.doubt(ProblemCode.NOT_COMPARED, words)
@@ -256,9 +253,12 @@ class Evidence:
         elif self._checkpoints:
             self.doubt(ProblemCode.KEY_UNKNOWN, "no node answers for the key that signed this log")
 
-    def _excuse(self, first: int) -> bool:
+    def _excuse(self, first: int, later: Sequence[Excuse]) -> bool:
         """Whether the rows before `first` were pruned as a prune row says; TAMPERED otherwise."""
         if first == 0 or any(one.first < first <= one.next for one in self._excuses):
+            return True
+        # Of later rows only the last is at hand: what it goes on from was gone before it was written.
+        if any(one.first <= first <= one.next for one in later):
             return True
         words = f"rows 0 to {first - 1} are gone, and no row that is kept says that they were pruned"
         self._fail(0, ProblemCode.HEAD_MISSING, words)
@@ -311,25 +311,20 @@ class Evidence:
         if not isinstance(extra, dict) or type(first) is not int or type(after) is not int or not isinstance(root, str):
             # Other rows of that kind, such as one about texts that were erased, excuse nothing.
             return
-        if not 0 <= first < after <= seq or ((kept := self._root_at(after)) is not None and kept.hex() != root):
+        if not 0 <= first < after <= seq or ((kept := self._kept_root(after)) is not None and kept.hex() != root):
             words = f"it names rows {first} to {after - 1}, and they are not those that were pruned"
             self._fail(seq, ProblemCode.PRUNE_WRONG, words)
             return
         why = self._why(seq, extra)
-        if why and len(self._excuses) < MAX_FINDINGS and kept is not None:
+        if why and kept is not None:
             self._excuses.append(Excuse(row=seq, first=first, next=after, why=why))
 
     def _why(self, seq: int, extra: Mapping[str, JsonValue]) -> str:
         """Why rows were pruned; empty when they were not old enough for that."""
-        if extra.get("why") == "size":
-            return "size"
-        days, last, times = extra.get("keep_days"), extra.get("last_ts"), self._verifier.times
-        if type(days) is int and type(last) is int and days >= 1 and times is not None:
-            boot, ahead = self._verifier.ahead
-            # Time that only a step of the clock brought proves no age; a day of slack is for clocks set right.
-            unproven = max(ahead - _CLOCK_SLACK_US, 0) if boot == self._verifier.boot else 0
-            if times[0] - last - unproven >= days * DAY_US:
-                return "age"
+        now = 0 if self._verifier.times is None else self._verifier.times[0]
+        # Time that only a step of the clock brought proves no age; a day of slack is for clocks set right.
+        if why := why_gone(extra, now - max(self._verifier.ahead - _CLOCK_SLACK_US, 0)):
+            return why
         words = "it says that rows were pruned for their age, and they had not reached it"
         self._fail(seq, ProblemCode.PRUNE_TOO_YOUNG, words)
         return ""
@@ -346,8 +341,11 @@ class Evidence:
     def _keep_root(self) -> None:
         self._roots.extend(self._verifier.tree.root)
 
-    def _root_at(self, size: int) -> bytes | None:
-        """The root after so many rows, None where it is not known."""
+    def root_at(self, size: int) -> bytes | None:
+        """The root after so many of the rows so far, None where it is not known."""
+        return self._verifier.tree.root if size == self.size else self._kept_root(size)
+
+    def _kept_root(self, size: int) -> bytes | None:
         place, rest = divmod(size - self._roots_from, TILE_WIDTH)
         # Rows that were skipped by their subtrees left one root, the one after them.
         at = HASH_BYTES * (place if self._roots_from else place - 1)

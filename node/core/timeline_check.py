@@ -38,7 +38,6 @@ class ProblemCode(StrEnum):
     ROOT_DIFFERS = "root_differs"
     CHECKPOINT_FORGED = "checkpoint_forged"
     CHECKPOINT_KEY = "checkpoint_key"
-    CHECKPOINTS_MISSING = "checkpoints_missing"
     KEY_FORGED = "key_forged"
     KEY_UNPROVEN = "key_unproven"
     KEY_UNKNOWN = "key_unknown"
@@ -49,7 +48,6 @@ class ProblemCode(StrEnum):
     TEXT_DIFFERS = "text_differs"
     TWIN_MISSING = "twin_missing"
     NOT_COMPARED = "not_compared"
-    NOT_A_BUNDLE = "not_a_bundle"
     CUT_SHORT = "cut_short"
 
 
@@ -59,7 +57,6 @@ INCOMPLETE: Final = frozenset(
         ProblemCode.KEY_UNPROVEN,
         ProblemCode.KEY_UNKNOWN,
         ProblemCode.NOT_COMPARED,
-        ProblemCode.NOT_A_BUNDLE,
         ProblemCode.CUT_SHORT,
     }
 )
@@ -148,13 +145,11 @@ class Header:
 class Verifier:
     """Checks one log row by row in flat memory, and stops at the first problem.
 
-    `start` is a trusted head to go on from when older rows were pruned. `checkpoints` maps trusted sizes to roots:
-    they alone can show a tail cut off or a history rewritten as a whole, which a chain cannot.
+    `start` is a trusted head to go on from. A tail cut off or a history rewritten as a whole no chain can show: that is
+    found by the checkpoints, which are `evidence`'s.
     """
 
-    def __init__(
-        self, origin: str, *, start: Head | None = None, checkpoints: Mapping[int, bytes] | None = None
-    ) -> None:
+    def __init__(self, origin: str, *, start: Head | None = None) -> None:
         start = start or Head.empty(origin)
         self.tree = merkle.Tree(start.size, start.frontier)
         self._next = start.size
@@ -162,12 +157,11 @@ class Verifier:
         self.row, self.boot = b"", b""
         self.side: bytes | None = None
         self.times: tuple[int, int] | None = None
-        # By how much wall time jumped forward in this boot: nothing proves that so much time went by.
-        self.ahead = (b"", 0)
+        # The least that wall time less the steady clock was in this boot.
+        self._least = 0
         self._raw_origin = origin.encode()
         self._last = b"" if start.last is None else start.last.hex().encode()
         self._first = start.size
-        self._checkpoints = checkpoints or {}
         self._problem: Problem | None = None
         self._unread: Problem | None = None
         self._steps: list[ClockStep] = []
@@ -175,16 +169,16 @@ class Verifier:
         self._warnings: list[str] = []
         if start.origin != origin:
             refuse("start", f"it is the head of {start.origin}, not of {origin}")
-        if self._first and self._checkpoints:
-            self.warn(f"rows 0 to {self._first - 1} were not read; the check goes on from a trusted head")
-        if any(size < self._first for size in self._checkpoints):
-            self.warn(f"checkpoints of less than {self._first} rows were not compared")
-        self._compare_root()
 
     @property
     def problem(self) -> Problem | None:
         """The first thing that is wrong so far."""
         return self._problem
+
+    @property
+    def ahead(self) -> int:
+        """By how much wall time is ahead of the least that it was in this boot: no time that went by proves it."""
+        return 0 if self.times is None else self.times[0] - self.times[1] - self._least
 
     def fail(self, problem: Problem) -> None:
         """Something beside the chain is wrong: that counts if nothing was wrong before."""
@@ -217,10 +211,6 @@ class Verifier:
     def finish(self) -> Verification:
         """What was found, once every stored row was fed."""
         size = self.tree.size
-        beyond = [wanted for wanted in self._checkpoints if wanted > size]
-        if self._problem is None and beyond:
-            words = f"a checkpoint names {max(beyond)} rows, the log ends after {size}"
-            self._problem = Problem(seq=size, code=ProblemCode.TAIL_MISSING, words=words)
         rows = size - self._first
         problem = self._problem or self._unread
         return Verification(
@@ -259,7 +249,7 @@ class Verifier:
                 self._last = leaf.hex().encode()
                 self.row, self.side = row, side
                 self._watch_clock(seq, boot, int(ts), int(mono))
-                return self._compare_root() if self._checkpoints else None
+                return None
         return self._check_parsed(seq, data, leaf)
 
     def _check_parsed(self, seq: int, data: bytes, leaf: bytes) -> Problem | None:
@@ -280,7 +270,7 @@ class Verifier:
             side = decode(data).get("side")
             self.row, self.side = header.row.encode(), None if side is None else dump(side)[1:-1]
             self._watch_clock(seq, header.boot.encode(), header.ts, header.mono)
-        return self._compare_root() if self._checkpoints else None
+        return None
 
     def _misplaced(self, seq: int, expected: int) -> Problem:
         if seq < expected:
@@ -288,21 +278,13 @@ class Verifier:
         code = ProblemCode.HEAD_MISSING if expected == self._first else ProblemCode.MISSING
         return _problem(expected, code, f"row {expected} is missing; the next stored row is {seq}")
 
-    def _compare_root(self) -> Problem | None:
-        size = self._next
-        trusted = self._checkpoints.get(size)
-        if trusted is None or trusted == self.tree.root:
-            return None
-        # Kept as well as returned: the head a check starts from is compared before any row is fed.
-        words = f"the first {size} rows are not those that a checkpoint was made of"
-        self._problem = _problem(max(size - 1, 0), ProblemCode.ROOT_DIFFERS, words)
-        return self._problem
-
     def _watch_clock(self, seq: int, boot: bytes, ts: int, mono: int) -> None:
         if self.row == _TOLD:
             self.warn(f"row {seq} records a {self.row.decode('ascii')}")
         before, boot_before = self.times, self.boot
         self.times, self.boot = (ts, mono), boot
+        if boot != boot_before or ts - mono < self._least:
+            self._least = ts - mono
         if before is None:
             return
         step = ts - before[0]
@@ -322,9 +304,6 @@ class Verifier:
             self._steps_total += 1
             if len(self._steps) < MAX_FINDINGS:
                 self._steps.append(ClockStep(seq=seq, step_us=step))
-            if step > 0:
-                known, ahead = self.ahead
-                self.ahead = (boot, step + (ahead if known == boot else 0))
 
     def warn(self, words: str) -> None:
         """Something a reader should know of, up to a number of such things."""

@@ -33,7 +33,10 @@ class Crossing:
 
 @dataclass(slots=True, kw_only=True)
 class Crossings:
-    """The messages of one log that crossed to or from other nodes, and the ids that its node has had."""
+    """The messages of one log that crossed to or from other nodes, and the ids that its node has had.
+
+    `first_us` is when its first row was written, `last_us` the last that tells of a message or a key.
+    """
 
     nodes: set[str] = field(default_factory=set[str])
     out: dict[str, Crossing] = field(default_factory=dict[str, Crossing])
@@ -41,6 +44,7 @@ class Crossings:
     arrived: set[str] = field(default_factory=set[str])
     given_up: set[str] = field(default_factory=set[str])
     first_us: int | None = None
+    last_us: int = 0
     overfull: bool = False
 
     def take(self, seq: int, data: bytes) -> None:
@@ -54,7 +58,7 @@ class Crossings:
         ts, message, leg = fields.get("ts"), fields.get("msg"), fields.get("leg")
         if type(ts) is not int:
             return
-        self.first_us = ts if self.first_us is None else self.first_us
+        self.first_us, self.last_us = ts if self.first_us is None else self.first_us, ts
         if fields.get("row") == "key":
             self.nodes.update(node for end in ("from", "to") if (node := _node(fields, end)))
         if not isinstance(message, str) or leg not in {"egress", "ingress"}:

@@ -242,6 +242,28 @@ async def test_a_bundle_of_a_pruned_log_whose_key_changed(tmp_path: Path) -> Non
         assert header.kept == 0
 
 
+@pytest.mark.parametrize(
+    ("wish", "left_out"),
+    [
+        (BundleWish(), []),
+        (BundleWish(to_seq=640), ["rows 0 to 511 are gone", "rows 641 to 701 of"]),
+        (BundleWish(to_seq=599), ["rows 0 to 511 are gone", "rows 600 to 701 of"]),
+        (BundleWish(from_seq=530, to_seq=599), ["rows 0 to 511 are gone", "rows 600 to 701 of"]),
+    ],
+)
+@scenario
+async def test_a_piece_without_the_row_that_says_what_was_pruned_is_no_alarm(
+    tmp_path: Path, wish: BundleWish, left_out: list[str]
+) -> None:
+    async with signed(tmp_path, 700) as mesh:
+        await prune(mesh, 512)
+        _, found = judged(await bundled(mesh, wish))
+        assert found.ok, found.problem
+        assert len(found.warnings) == len(left_out)
+        assert all(words in told for words, told in zip(left_out, found.warnings, strict=True))
+        assert bool(found.pruned) != bool(left_out)
+
+
 def changed(lines: list[bytes], chance: random.Random) -> list[bytes]:
     number = chance.randrange(len(lines))
     line = bytearray(lines[number])

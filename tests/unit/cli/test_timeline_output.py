@@ -241,6 +241,17 @@ def test_verify_in_json_is_one_object(helio, node, last, status):
     assert (json.loads(result.stdout)["result"] or {}).get("ok") is {0: True, 1: False, 2: None}[status]
 
 
+def test_of_many_prunes_the_newest_are_listed(helio, node):
+    last = pb.VerifyTimelineResponse()
+    last.CopyFrom(GOOD)
+    last.pruned.extend(pb.PrunedRows(first=256 * at, next=256 * (at + 1), row=9_000 + at, why="age") for at in range(9))
+    node.verification = [last]
+    lines = [line for line in helio("timeline", "verify").stdout.splitlines() if line.startswith("  pruned")]
+    assert lines[0] == "  pruned   from row 0 on, 4 times before these"
+    assert lines[1] == "  pruned   rows 1024 to 1279, as row 9004 says (age)"
+    assert len(lines) == 6
+
+
 def test_following_says_when_the_node_stopped(helio, node):
     node.timeline.add("relayed")
     node.stops = True

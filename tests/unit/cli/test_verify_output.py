@@ -167,6 +167,37 @@ def test_paired_messages_are_no_finding(helio, tmp_path, pair):
     assert result.exit_code == 0, result.output
 
 
+def test_what_comes_after_the_piece_of_the_other_log_is_not_missed(helio, tmp_path, pair):
+    one, two = pair
+    for log in pair:
+        log.wait(3_600)
+    crosses(one, two, "mmmm1")
+    two.sign()
+    piece = len(two.rows)
+    for log in pair:
+        log.wait(3_600)
+    cut = replace(two, rows=list(two.rows))
+    crosses(one, two, "mmmm2")
+    for log in pair:
+        log.wait(3_600)
+    one.sign()
+    (tmp_path / "one").write_bytes(bundle_of(one))
+    paths = str(tmp_path / "one"), "--twins", str(tmp_path / "two")
+    for size, status in ((piece + 1, 0), (piece, 1)):
+        (tmp_path / "two").write_bytes(bundle_of(cut, until_us=two.now.ts_us, size=size))
+        result = helio("timeline", "verify", *paths)
+        assert result.exit_code == status, result.output
+        told = f"in {two.origin}, rows {piece} to {piece} of the log are not in this bundle"
+        assert (told in result.stderr) == (status == 0)
+
+
+def test_a_log_that_names_no_node_can_be_paired(helio, tmp_path, pair):
+    solo = Log(key=signer(), origin="solo")
+    solo.take_key()
+    result = judged(helio, tmp_path, solo, pair[0])
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.parametrize(
     ("by", "lost", "words"),
     [

@@ -10,7 +10,7 @@ import pytest
 from node.core import log_key, merkle, tiles
 from node.core.note import TreeHead
 from node.core.timeline import Party, Row, RowKind
-from node.core.timeline_check import INCOMPLETE, ProblemCode
+from node.core.timeline_check import INCOMPLETE, MAX_FINDINGS, ProblemCode, Verifier
 from tests.log_lab import DAY_S, PLAIN, SW, Log, began, checked, node_of, signer
 
 SIZE = 602
@@ -50,6 +50,28 @@ def test_15_a_clock_put_forward_excuses_no_pruning(log: Log) -> None:
     problem = checked(log).problem
     assert problem is not None
     assert (problem.code, problem.seq) == (ProblemCode.PRUNE_TOO_YOUNG, seq)
+
+
+@pytest.mark.parametrize("days", [[-91, 91], [91, -91, 91], [46, 46]])
+def test_15_a_clock_that_went_to_and_fro_and_is_ahead_excuses_no_pruning(log: Log, days: list[int]) -> None:
+    for step in days:
+        log.wait(0, wall=step * DAY_S)
+        log.fill(5)
+    log.prune(256, last_ts=log.now.ts_us - 90 * DAY_S * 1_000_000)
+    problem = checked(log).problem
+    assert problem is not None
+    assert problem.code is ProblemCode.PRUNE_TOO_YOUNG
+
+
+def test_15_steps_too_small_to_be_told_are_counted(log: Log) -> None:
+    verifier = Verifier(log.origin, start=log.head)
+    for _ in range(20):
+        log.wait(0, wall=1.9)
+        log.add()
+        row = log.rows[-1]
+        assert verifier.feed(row.seq, row.data, row.leaf) is None
+    assert verifier.finish().clock_steps == ()
+    assert verifier.ahead == 19 * 1_900_000
 
 
 @pytest.mark.parametrize(
@@ -138,8 +160,21 @@ def pruned_twice(log: Log) -> None:
     aged(log).prune(768)
 
 
+def pruned_so_often_that_not_all_is_listed(log: Log) -> None:
+    for _ in range(MAX_FINDINGS + 1):
+        log.prune(256, why="size", first=0)
+    log.prune(512, why="size")
+
+
 def pruned_for_size(log: Log) -> None:
     log.prune(512, why="size")
+
+
+def pruned_after_the_clock_was_wrong_for_a_while(log: Log) -> None:
+    log.wait(0, wall=30 * DAY_S)
+    log.fill(5)
+    log.wait(0, wall=-30 * DAY_S)
+    aged(log, days=91).prune(256)
 
 
 def prune_not_yet_done(log: Log) -> None:
@@ -181,8 +216,9 @@ def erased(log: Log) -> None:
     "change",
     [
         untouched_days, slept_and_slewed, corrected_back, corrected_forward, restarted, pruned, pruned_twice,
-        pruned_for_size, prune_not_yet_done, pruned_after_the_clock_was_corrected, rotated, rotated_then_pruned,
-        said_twice, erased,
+        pruned_so_often_that_not_all_is_listed, pruned_for_size, prune_not_yet_done,
+        pruned_after_the_clock_was_corrected, pruned_after_the_clock_was_wrong_for_a_while, rotated,
+        rotated_then_pruned, said_twice, erased,
     ],
 )  # fmt: skip
 def test_what_a_node_does_itself_is_no_alarm(log: Log, change: Callable[[Log], None]) -> None:
