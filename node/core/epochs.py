@@ -21,7 +21,7 @@ class Break(StrEnum):
     """How a log is not the one that was seen: the code in the row, with words in `BREAKS`."""
 
     ROLLED_BACK = "rolled_back"
-    LOST = "lost"
+    LOST = "database_lost"
     FORKED = "forked"
     DAMAGED = "damaged"
 

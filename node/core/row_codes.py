@@ -249,6 +249,7 @@ class RowReason(StrEnum):
     REPLACED = "replaced"
     ROLLED_BACK = "rolled_back"
     FORKED = "forked"
+    DATABASE_LOST = "database_lost"
     DAMAGED = "damaged"
     TRUNCATED = "truncated"
     OVERWRITTEN = "overwritten"

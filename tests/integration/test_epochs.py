@@ -112,7 +112,7 @@ async def test_a_database_that_is_gone_is_said_in_the_first_row_of_the_next(tmp_
     stage = await started(tmp_path, clocks, seen)
     logs = await stage.store.read(lambda reader: reader.logs())
     assert [(log.id, log.origin, log.size) for log in logs] == [(0, NEXT, 1)]
-    assert (await first_row(stage))["reason"] == "lost"
+    assert (await first_row(stage))["reason"] == "database_lost"
     await stage.store.close()
 
 
